@@ -171,11 +171,16 @@ def test_intervals_of_headline_claims_are_compared_with_the_effect(tmp_path):
         wide | {"claim": "C03", "headline": "0"}, ROW | {"claim": "C04"}, wide | {"claim": "C05", "effect": ""},
         wide | {"claim": "C06", "effect": "0"},
     )  # fmt: skip
-    found = scorecard.widths(scorecard.claims(scorecard.read([written(tmp_path / "a.csv", narrow, wide, *others)])))
-    assert [width.claim.whole.claim for width in found] == ["C01", "C02"]
-    assert [(w.half, w.effect, w.ratio) for w in found] == [
+    found = scorecard.widths(scorecard.claims(scorecard.read([written(tmp_path / "a.csv", narrow, *others, wide)])))
+    assert [width.claim.whole.claim for width in found] == ["C01", "C02", "C05", "C06", "C04"]  # all headline claims
+    assert [(w.half, w.effect, w.ratio) for w in found[:2]] == [
         pytest.approx((0.3, 0.1, 3.0)),
         pytest.approx((0.05, 0.5, 0.1)),
+    ]
+    assert [(w.half, w.effect, w.ratio) for w in found[2:]] == [
+        (pytest.approx(0.3), None, None),
+        (pytest.approx(0.3), None, None),
+        (None, 0.02, None),
     ]
 
 

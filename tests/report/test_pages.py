@@ -156,6 +156,8 @@ def test_a_check_says_what_it_asks_and_leads_to_its_claims(index):
 def test_the_widths_of_headline_claims_stand_beside_the_effects(index):
     part = index.path.read_text().split('id="widths"')[1].split("</details>")[0]
     assert "headline claims against the effects" in part and "C01" in part and "C03" not in part
+    told = re.findall(r'data-label="The paper">(.*?)</td>', part)
+    assert len(told) == 2 and all(told)  # every headline claim, with or without an effect
 
 
 def test_the_log_says_the_verdicts_and_where_the_time_went(site):

@@ -169,26 +169,29 @@ def decided(chosen: Iterable[JudgedClaim]) -> tuple[int, int]:
 
 class Width(NamedTuple):
     """How wide the interval of a headline claim is, compared with the effect that it should detect; `ratio`: of the
-    two."""
+    two. None: the verdict has no interval, or no effect in the unit of its number."""
 
     claim: JudgedClaim
-    half: float
-    effect: float
-    ratio: float
+    half: float | None
+    effect: float | None
+    ratio: float | None
 
 
 def widths(chosen: Iterable[JudgedClaim]) -> list[Width]:
-    """Return the headline claims whose number has an interval and an effect, the widest in units of the effect first.
+    """Return all headline claims: the widest in units of the effect first, then those that lack an effect, then those
+    that lack an interval too.
 
     An interval with a ratio above 1 is wider than the effect: a result of the paper's size can stay undecided.
     """
-    found = []
-    for claim in chosen:
-        row = claim.whole
-        half, effect = (row.high - row.low) / 2, abs(row.effect)
-        if row.headline == "1" and math.isfinite(half) and effect > 0:
-            found.append(Width(claim, half, effect, half / effect))
-    return sorted(found, key=lambda width: -width.ratio)
+    found = [_width(claim) for claim in chosen if claim.headline]
+    return sorted(found, key=lambda width: (width.ratio is None, width.half is None, -(width.ratio or 0.0)))
+
+
+def _width(claim: JudgedClaim) -> Width:
+    half, effect = (claim.whole.high - claim.whole.low) / 2, abs(claim.whole.effect)
+    spread = half if math.isfinite(half) else None
+    wanted = effect if math.isfinite(effect) and effect > 0 else None
+    return Width(claim, spread, wanted, None if spread is None or wanted is None else spread / wanted)
 
 
 def printed(row: ClaimRow) -> str:
