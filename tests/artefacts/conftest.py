@@ -60,8 +60,8 @@ def trajectories(tmp: Path, benchmark: str, tasks: list[str], run: RunId, data: 
                     "task": task, "method": method, "acquisition": acquisition, "prior_seed": prior, "seed": seed,
                     "iteration": np.arange(1, ITERATIONS + 1), "candidate": query % 30, "y": y[query], "best_y": best,
                     "simple_regret": regret, "normalised_regret": regret / np.ptp(y), "metric": error[query],
-                    "mean": np.nan, "std": np.nan, "noise": np.nan, "jitter": 0.0, "feasible": True,
-                    "ok": True, "data": data,
+                    "mean": np.nan, "std": np.nan, "noise": np.nan if method == "rand" else 1e-3, "jitter": 0.0,
+                    "feasible": True, "ok": True, "data": data,
                 }  # fmt: skip
                 rows.append(pd.DataFrame(shared))
     path = tmp / "bo" / split / f"{method}-{acquisition}.parquet"

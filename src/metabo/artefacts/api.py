@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from metabo import metrics
 from metabo.artefacts import settings as sidecars
+from metabo.artefacts.text import heading as heading
 from metabo.artefacts.text import plain
 from metabo.artefacts.tidy import numbers, require_known
 from metabo.compute import cores

@@ -225,9 +225,10 @@ def rank_curves(ranks: pd.DataFrame, title: str, distinct: Mapping[str, float] |
             style.line(above, str(method), *rows[["iteration", "mean"]].to_numpy().T)
             some = rows[rows["iteration"].isin(shown)]
             x = place + 0.26 * (np.arange(len(some)) - (len(some) - 1) / 2)
+            room = np.stack([some["mean"] - 1, len(methods) - some["mean"]])  # no rank is beyond the first and the last
             below.errorbar(
-                x, some["mean"], some["std"], linestyle="none", marker=one.marker, markersize=5, color=one.colour,
-                elinewidth=1.3, markeredgecolor="white", markeredgewidth=0.4,
+                x, some["mean"], np.clip(room, 0.0, some["std"].to_numpy()), linestyle="none", marker=one.marker,
+                markersize=5, color=one.colour, elinewidth=1.3, markeredgecolor="white", markeredgewidth=0.4,
             )  # fmt: skip
         method_axis(below, methods)
         below.set_title(f"iterations {', '.join(map(str, shown))} (left to right), mean ± one standard deviation")

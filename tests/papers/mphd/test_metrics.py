@@ -44,6 +44,12 @@ def test_a_method_without_priors_enters_with_the_same_runs_for_each():
     assert metrics.seed_curves({"s": both}, ["m", "free"]).shape == (2, 6, 2)
 
 
+def test_fits_whose_noise_ends_at_its_floor_are_counted():
+    noise = np.sqrt([1e-10, 1.5e-10, 1e-4, 1e-10, np.nan])
+    table = pd.DataFrame({"method": [*"aabb", "rand"], "iteration": [1, 2, 1, 0, 1], "noise": noise})
+    assert metrics.noise_floors(table).to_dict("list") == {"method": ["a", "b"], "floor": [1.0, 0.0]}
+
+
 def test_spaces_with_different_seeds_are_refused():
     with pytest.raises(DataError, match=r"a \(3, 4\), b \(2, 4\); run them with one setting"):
         metrics.space_curves({"a": runs(0.0), "b": runs(0.0, seeds=2)}, ["m0"])

@@ -65,7 +65,7 @@ def _indices(ax: Axes, own: pd.DataFrame) -> None:
         ax.plot(means.index, means, color=grey, marker=marker, markersize=3, label=str(space))
         best = rows[rows["chosen"] == 1]
         ax.plot(best["clusters"], best["ratio"], color=grey, marker="x", linestyle="none", markersize=6)
-    ax.plot([], [], color="0.3", marker="x", linestyle="none", markersize=6, label="chosen in a split")
+    ax.plot([], [], color="0.3", marker="x", linestyle="none", markersize=6, label="chosen, by split or draw")
     ax.set(
         xlabel="number of clusters",
         ylabel="intraCE / interCS",

@@ -1,10 +1,16 @@
-"""Gates of MPHD's methods: those of BO runs alone (`metabo.papers.engine.claims.gates`), on the panels that a test
-compares."""
+"""Gates of MPHD's methods: the true prior beats Random where functions are drawn from it; else those of BO runs alone
+(`metabo.papers.engine.claims.gates`), on the panels that a test compares."""
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from metabo.artefacts import api as artefacts
+from metabo.metrics import Runs, paired_difference
+from metabo.papers.engine.claims.comparing import at_moment, name, side_values
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.gates import Gate, strings
+from metabo.papers.engine.claims.gates import LEAST_TASKS, RANDOM, Gate, strings
+from metabo.papers.engine.claims.verdicts import LEVEL, interval
 from metabo.papers.mphd.checks.spaces import VARIANTS
 from metabo.plan import registry
 from metabo.plan.runs import RunId
@@ -17,9 +23,36 @@ SETTINGS = ("default", "ntot")
 """The panels that `costs_little` compares."""
 
 
+TRUE, ORACLE = ("gp_truth", "hgp_truth"), "the true prior beats Random"
+"""Methods with the parameters, or the priors, that synthetic functions were drawn from, and their gate."""
+
+
 def gates(evidence: Evidence) -> list[Gate]:
-    """Return the gates of the paper's own: none."""
-    return []
+    """Return a gate for each run with the true prior: the area under its regret curve is below Random's, by an interval
+    over test functions, each with the mean of its repetitions. If not, no method can show there that its prior is good,
+    so that it counts for every test of the artefact."""
+    if not evidence.has("trajectories"):
+        return []
+    table = evidence.trajectories
+    shown = table["method"].map(lambda run: RunId.parse(run).method)
+    table, found = table[shown.isin([*TRUE, *RANDOM])], []
+    for _, part in table.groupby("split", sort=False) if "split" in table else [("", table)]:
+        found += _oracle(artefacts.runs(part, evidence.regret))
+    return found
+
+
+def _oracle(runs: Runs) -> list[Gate]:
+    here, _ = at_moment(runs, "area")
+    reference = next((run for run in RANDOM if run in here.methods), None)
+    if reference is None or len(here.tasks) < LEAST_TASKS:
+        return []
+    found = []
+    for place, run in enumerate(run for run in here.methods if RunId.parse(run).method in TRUE):
+        first, second = side_values(here, [run, reference])
+        gap = paired_difference(first, second, np.random.default_rng([3, place]), "nested", level=1 - LEVEL)
+        said = f"{name(run)} minus Random, area: {interval(gap.estimate, gap.low, gap.high)}"
+        found.append(Gate(ORACLE, (), bool(gap.high < 0), float(gap.high), 0.0, said))
+    return found
 
 
 def compared(

@@ -20,6 +20,7 @@ import pandas as pd
 from scipy.stats import t as student_t
 
 from metabo.errors import DataError, unknown
+from metabo.gp.constraints import FLOOR
 from metabo.metrics.budgets import budgets
 from metabo.metrics.clusters import TaskClusters, clusters, two_way, variance_of_mean
 from metabo.metrics.runs import Runs, paired, shared_training
@@ -45,6 +46,17 @@ def by_setting(table: pd.DataFrame, plain: str) -> pd.DataFrame:
     across = {name: registry.made_of(method_of(name)).across_spaces for name in table["method"].unique()}
     renamed = table["method"].map(across).astype(bool) & (table["split"] != plain)
     return table.assign(method=table["method"].mask(renamed, on_splits(table["method"], table["split"])))
+
+
+def noise_floors(table: pd.DataFrame) -> pd.DataFrame:
+    """Return method, `floor`: the share of a method's queries before which the noise variance of its GP lay at its
+    lower bound (within the bound again), where a MAP fit ends if the Gamma prior of the noise has a shape below 1.
+
+    `table`: trajectories, `noise` (standard deviations) NaN for methods without a GP, which are left out.
+    """
+    own = table[(table["iteration"] >= 1) & table["noise"].notna()]
+    low = (own["noise"] ** 2 < 2 * FLOOR).groupby(own["method"], sort=False).mean()
+    return low.rename("floor").rename_axis("method").reset_index()
 
 
 def _entry(name: str) -> MethodEntry:

@@ -16,6 +16,7 @@ from metabo.papers.engine.claims.sheet import ClaimTest
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNTESTABLE, Finding
 from metabo.papers.hegpucb import gates as elimination
 from metabo.papers.hyperbo import gates as learning
+from metabo.papers.mphd import gates as hierarchical
 from metabo.plan import catalogue, config, registry
 from metabo.plan.runs import RunId
 from tests.papers.engine.claims import made
@@ -46,6 +47,14 @@ def test_some_method_must_beat_random():
     assert LEARNABLE not in {g.name for g in gates.of_runs(evidence({}, rand=0.5))}
     few = made.runs(LENGTH, tasks=4, rand=1.0, h_nll=0.5).assign(candidate=0)
     assert gates.of_runs(Evidence("pd1_mini", {"trajectories": lambda: few}))[0].name != LEARNABLE
+
+
+def test_the_true_prior_must_beat_random_whatever_other_methods_do():
+    for level, passes in ((0.5, True), (1.0, False)):
+        found = by_name(hierarchical.gates(evidence({}, rand=1.0, gp_truth=level, mphd=0.1)), hierarchical.ORACLE)
+        assert found[()].passed == passes and "minus Random, area" in found[()].said
+    assert hierarchical.gates(evidence({}, rand=1.0, mphd=0.1)) == []  # a table of real tasks has no true prior
+    assert hierarchical.gates(evidence({}, gp_truth=0.5)) == []
 
 
 def test_three_priors_that_differ_do_not_hide_a_clear_advantage():

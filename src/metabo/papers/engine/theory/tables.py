@@ -111,9 +111,10 @@ def _factor(sees: float) -> str:
     if sees <= 0:
         return "at any size"
     times, size = (sees, "smaller") if sees >= 1 else (1 / sees, "larger")
+    even = "if" if sees >= 1 else "even if"  # a bound that fails still would
     if times < ANY:
-        return f"if any {size}"
-    return f"if {float(f'{times:.2g}'):,.12g}× {size}"
+        return f"{even} any {size}"
+    return f"{even} {float(f'{times:.2g}'):,.12g}× {size}"
 
 
 def parts(checks: list[CheckResult]) -> pd.DataFrame:

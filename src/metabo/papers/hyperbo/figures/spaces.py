@@ -60,7 +60,8 @@ def _panel(ax: Axes, table: pd.DataFrame, kind: str, methods: int) -> None:
         ax.set_yticks(range(1, methods + 1))
     else:
         style.regret_axis(ax, table[["median", "low", "high"]].to_numpy().ravel())
-    for method, rows in table.groupby("method", sort=False):
+    # Random is what all are compared with, so its line lies above those that it coincides with.
+    for method, rows in sorted(table.groupby("method", sort=False), key=lambda entry: entry[0] == "rand"):
         x = rows["iteration"].to_numpy()
         if kind == "profile":
             style.line(ax, str(method), x, rows["fraction"].to_numpy())

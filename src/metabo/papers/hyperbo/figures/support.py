@@ -1,17 +1,28 @@
 """The support of matched points beside first queries."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from metabo.plots import look, style
+from metabo.plots.curves import legend_with_counts
 
 JITTER = 0.28
 
 
-def support_figure(curves: pd.DataFrame, ranges: pd.DataFrame, queries: pd.DataFrame, title: str, unit: str) -> Figure:
+def support_figure(
+    curves: pd.DataFrame,
+    ranges: pd.DataFrame,
+    queries: pd.DataFrame,
+    title: str,
+    unit: str,
+    distinct: Mapping[str, float] | None = None,
+) -> Figure:
     """Draw regret curves (method, iteration, median, low, high), and for each input the range of the matched points
-    over folds (`ranges`: input, low, high), with a dot for each run's first query (`queries`: method, input, value)."""
+    over folds (`ranges`: input, low, high), with a dot for each run's first query (`queries`: method, input, value).
+    `distinct`: as in `metabo.plots.regret_figure`."""
     inputs, methods = list(dict.fromkeys(ranges["input"])), list(dict.fromkeys(curves["method"]))
     with style.theme():
         figure = Figure(figsize=(style.WIDEST, 3.8), layout="constrained")
@@ -37,6 +48,6 @@ def support_figure(curves: pd.DataFrame, ranges: pd.DataFrame, queries: pd.DataF
             xlabel="first query,\ninputs scaled to [0, 1] (grey:\nmatched points of every fold)",
             ylim=(len(inputs) - 0.5, -0.5),
         )
-        style.legend(figure, methods)
+        legend_with_counts(figure, methods, distinct, int(curves["iteration"].max()))
         figure.suptitle(title)
     return figure

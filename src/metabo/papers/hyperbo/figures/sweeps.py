@@ -25,11 +25,14 @@ def sweep_figure(
     varied: str,
     title: str,
     regret: str = "simple regret",
+    distinct: Mapping[str, Sequence[float]] | None = None,
+    last: int = 0,
 ) -> Figure:
     """Draw regret at one iteration against size (median, 20-80 % band) and one violin panel per size in `slices`.
 
     `curves`: method, size, median, low, high; `references` (methods without pre-training, may be empty): method,
     median, low, high, drawn across; `slices` (may be empty): size, method, regret. `varied`: a key of `AXES`.
+    `distinct`: mean number of different candidates among the `last` queries of a method's runs, of each size.
     """
     alone = list(references["method"])
     methods = [*dict.fromkeys(curves["method"]), *alone]
@@ -57,7 +60,7 @@ def sweep_figure(
             ax.set_title(f"{size} {'points a task' if varied == 'points' else AXES[varied]}")
         if at:
             axes[1].set_ylabel(regret)
-        style.legend(figure, methods, says=REPETITIONS if at else "")
+        legend_with_counts(figure, methods, distinct, last, [REPETITIONS] if at else [])
         figure.suptitle(title)
     return figure
 
@@ -78,7 +81,7 @@ def _size_axis(ax: Axes, sizes: list[int], varied: str) -> None:
     labels = [f"{sizes[i]}\n(all)" if i == len(sizes) - 1 else str(sizes[i]) for i in kept]
     ax.set_xticks([sizes[i] for i in kept], labels)
     ax.set_xticks([], minor=True)
-    ax.set_xlabel(AXES[varied])
+    ax.set_xlabel(AXES[varied], labelpad=-6)  # beside the second line of the last tick, not below it
 
 
 def _across(ax: Axes, method: str, ends: list[float], place: float) -> None:
