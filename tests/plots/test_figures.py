@@ -65,7 +65,7 @@ def test_regret_figure(runs):
     curves, slices = metrics.regret_curves(runs), metrics.regret_slices(runs, [1, 30])
     figure = plots.regret_figure(curves, slices, "Regret (test)", "simple regret")
     curve, first, last = figure.axes
-    assert curve.get_xlabel() == "BO iteration" and curve.get_ylabel() == "simple regret, mean over tasks"
+    assert curve.get_xlabel() == "BO iteration" and curve.get_ylabel() == "simple regret,\nmean over tasks"
     assert [first.get_title(), last.get_title()] == ["iteration 1", "iteration 30"]
     assert legend_labels(figure) == [look.of(m).label for m in METHODS]
     assert curve.get_xscale() == "log" and curve.get_yscale() == "log"

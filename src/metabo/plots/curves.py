@@ -42,7 +42,7 @@ def regret_figure(
         for method, rows in curves.groupby("method", sort=False):
             x, median, low, high = rows[["iteration", "median", "low", "high"]].to_numpy().T
             style.line(axes[0], str(method), x, median, (low, high))
-        axes[0].set_ylabel(f"{regret}, mean over tasks")
+        axes[0].set_ylabel(f"{regret},\nmean over tasks")
         for ax, iteration in zip(axes[1:], at, strict=True):
             rows = slices[slices["iteration"] == iteration]
             style.regret_axis(ax, rows["regret"].to_numpy())
@@ -67,23 +67,25 @@ def legend_with_counts(
     distinct: Mapping[str, float] | Mapping[str, Sequence[float]] | None,
     last: int,
     says: Sequence[str] = (),
+    each: str = "panels",
 ) -> None:
     """Put the legend below the panels, with how many different candidates a method's runs query (`asked`; a list:
-    in each panel), and the lines `says`."""
-    notes, line = asked({method: np.atleast_1d(number).tolist() for method, number in (distinct or {}).items()}, last)
+    in each of the panels, or of what `each` says), and the lines `says`."""
+    numbers = {method: np.atleast_1d(number).tolist() for method, number in (distinct or {}).items()}
+    notes, line = asked(numbers, last, each)
     style.legend(figure, methods, notes=notes, says="\n".join([*says, *([line] if line else [])]))
 
 
-def asked(distinct: Mapping[str, Sequence[float]], last: int) -> tuple[dict[str, str], str]:
+def asked(distinct: Mapping[str, Sequence[float]], last: int, each: str = "panels") -> tuple[dict[str, str], str]:
     """Return what a legend says of how many different candidates runs query: in brackets behind each method, and in a
-    line below. `distinct`: by method, the mean number over its runs in each panel; none: nothing is said."""
+    line below. `distinct`: by method, the mean number over its runs in each panel (`each`); none: nothing is said."""
     if not distinct:
         return {}, ""
     ends = {method: (min(numbers), max(numbers)) for method, numbers in distinct.items()}
     if set(ends.values()) == {(last, last)}:
         return {}, f"Every run queries {last} different candidates."
     notes = {method: " to ".join(dict.fromkeys(f"{end:.3g}" for end in both)) for method, both in ends.items()}
-    several = " (least to most of the panels)" if any(low != high for low, high in ends.values()) else ""
+    several = f" (least to most of the {each})" if any(low != high for low, high in ends.values()) else ""
     return notes, f"In brackets: different candidates among {last} queries, mean over runs{several}."
 
 

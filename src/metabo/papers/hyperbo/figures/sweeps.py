@@ -48,7 +48,7 @@ def sweep_figure(
             axes[0].lines[-1].set_markevery(1)
         for place, (method, *ends) in enumerate(references[["method", "median", "low", "high"]].to_numpy()):
             _across(axes[0], str(method), ends, (place + 0.5) / len(alone))
-        axes[0].set_ylabel(f"{regret}, mean over tasks")
+        axes[0].set_ylabel(f"{regret},\nmean over tasks")
         axes[0].set_title("median, 20th to 80th percentile")
         for ax, size in zip(axes[1:], at, strict=True):
             rows = slices[slices["size"] == size]
@@ -60,7 +60,7 @@ def sweep_figure(
             ax.set_title(f"{size} {'points a task' if varied == 'points' else AXES[varied]}")
         if at:
             axes[1].set_ylabel(regret)
-        legend_with_counts(figure, methods, distinct, last, [REPETITIONS] if at else [])
+        legend_with_counts(figure, methods, distinct, last, [REPETITIONS] if at else [], "sizes")
         figure.suptitle(title)
     return figure
 
