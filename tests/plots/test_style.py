@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from metabo.errors import ConfigError
 from metabo.plan import registry, splits
@@ -151,3 +152,25 @@ def test_markers_are_spread_over_the_axis_as_it_is():
 def test_unknown_method_is_named_with_the_nearest():
     with pytest.raises(ConfigError, match=r"unknown method 'h_nl'\. Did you mean 'h_nll'"):
         looks.of("h_nl")
+
+
+@pytest.mark.parametrize(
+    ("title", "lines"),
+    [
+        ("Ranks (pd1_mini)", ["Ranks (pd1_mini)"]),
+        (f"{'Ranks ' * 12}(pd1_mini, 24 tasks)", [("Ranks " * 12).strip(), "(pd1_mini, 24 tasks)"]),
+    ],
+)
+def test_a_long_title_breaks_before_its_bracket(title, lines):
+    figure = Figure(figsize=(style.WIDEST, 3.0))
+    figure.suptitle(title)
+    style.fit_title(figure)
+    assert figure.get_suptitle().split("\n") == lines
+
+
+def test_a_title_of_many_words_fills_lines():
+    figure = Figure(figsize=(style.WIDEST, 3.0))
+    figure.suptitle("rank " * 60)
+    style.fit_title(figure)
+    assert "\n" in figure.get_suptitle() and figure.texts[0].get_window_extent().width <= figure.bbox.width
+    style.fit_title(Figure())  # no title, no change

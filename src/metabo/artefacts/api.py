@@ -253,6 +253,7 @@ def save(
     data.insert(0, "artefact", artefact)
     data.insert(1, "benchmark", benchmark)
     on = f"benchmark {benchmark}" if benchmark else "synthetic"
+    style.fit_title(figure)
     style.imprint(figure, f"{artefact}, {on}")
     version = f"metabo {provenance.VERSION}, commit {commit()}"
     keywords = f"{on}, {version}"

@@ -1,5 +1,6 @@
 """The single style of all figures: theme, lines, legends and axes. `metabo.plots.look` says how each method looks."""
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -140,6 +141,20 @@ def free_height(curves: pd.DataFrame, axis: tuple[float, float], width: float, h
     places = np.linspace(0.03, 0.97 - height, 48)[:: -1 if above else 1]
     free = [place for place in places if not ((low < place + height) & (high > place)).any()]
     return float((free or list(places))[0])
+
+
+def fit_title(figure: Figure) -> None:
+    """Break a title that is wider than its figure: before its bracket, or else wherever a line is full."""
+    title = figure.get_suptitle()
+    drawn = next((text for text in figure.texts if title and text.get_text() == title), None)
+    if drawn is None:
+        return
+    head, bracket, tail = title.partition(" (")
+    full = [textwrap.fill(title, width) for width in range(len(title), 20, -1)]
+    for text in (title, *([f"{head}\n({tail}"] if bracket else []), *full):
+        drawn.set_text(text)
+        if drawn.get_window_extent().width <= figure.bbox.width:
+            return
 
 
 def imprint(figure: Figure, text: str) -> None:

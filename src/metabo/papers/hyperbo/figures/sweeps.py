@@ -74,14 +74,15 @@ def _size_axis(ax: Axes, sizes: list[int], varied: str) -> None:
     span = float(np.ptp(places)) or 1.0
     low, high = places[0] - 0.05 * span, places[-1] + 0.05 * span
     ax.set_xlim(*(10.0 ** np.array([low, high]) if varied == "points" else (low, high)))
+    texts = [*map(str, sizes[:-1]), f"{sizes[-1]} (all)"]
     kept = [len(sizes) - 1]
     for i in range(len(sizes) - 2, -1, -1):
-        if places[kept[-1]] - places[i] > _DIGIT * len(f"{sizes[kept[-1]]}{sizes[i]}") * span:
+        if places[kept[-1]] - places[i] > _DIGIT * len(texts[kept[-1]] + texts[i]) * span:
             kept.append(i)
-    labels = [f"{sizes[i]}\n(all)" if i == len(sizes) - 1 else str(sizes[i]) for i in kept]
+    labels = [texts[i] for i in kept]
     ax.set_xticks([sizes[i] for i in kept], labels)
     ax.set_xticks([], minor=True)
-    ax.set_xlabel(AXES[varied], labelpad=-6)  # beside the second line of the last tick, not below it
+    ax.set_xlabel(AXES[varied])
 
 
 def _across(ax: Axes, method: str, ends: list[float], place: float) -> None:
