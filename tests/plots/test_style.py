@@ -158,7 +158,7 @@ def test_unknown_method_is_named_with_the_nearest():
     ("title", "lines"),
     [
         ("Ranks (pd1_mini)", ["Ranks (pd1_mini)"]),
-        (f"{'Ranks ' * 12}(pd1_mini, 24 tasks)", [("Ranks " * 12).strip(), "(pd1_mini, 24 tasks)"]),
+        (f"{'Ranks ' * 10}(pd1_mini, 24 tasks)", [("Ranks " * 10).strip(), "(pd1_mini, 24 tasks)"]),
     ],
 )
 def test_a_long_title_breaks_before_its_bracket(title, lines):
