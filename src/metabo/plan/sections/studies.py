@@ -161,6 +161,16 @@ class SensitivitySizes(Section):
     width: Some[Positive] = Field(description="Widths of these hills.")
 
 
+class CommonLengthscaleSizes(ProblemSizes):
+    """Problem `period` with candidates that share a length-scale."""
+
+    delta: Delta
+    beta: Beta
+    noise: Noise
+    seeds: Several = Field(description="Seeds.")
+    lengthscales: Some[Positive] = Field(description="Shared length-scales, besides that of the true candidate.")
+
+
 class RobustSizes(ProblemSizes):
     """HE-StableOpt on problem `lengthscale`."""
 
@@ -196,5 +206,6 @@ class StudySections(Section):
     cmbo_timing: CMBOTimingSizes
     hegpucb_runs: EliminationRunSizes
     hegpucb_sensitivity: SensitivitySizes
+    hegpucb_common: CommonLengthscaleSizes
     hegpucb_robust: RobustSizes
     hegpucb_fits: PeriodicFitSizes
