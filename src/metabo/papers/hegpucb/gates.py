@@ -9,6 +9,7 @@ from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.gates import LEARNABLE, Gate
 from metabo.papers.engine.claims.verdicts import LEVEL, interval
 from metabo.papers.hegpucb.paired import (
+    COMMON,
     EARLY,
     LAST,
     LATE,
@@ -18,7 +19,7 @@ from metabo.papers.hegpucb.paired import (
     by_seed,
     gap_of,
     iteration_at,
-    profile,
+    profile_runs,
 )
 
 DROPPING = "drops a wrong candidate"
@@ -42,10 +43,9 @@ def gates(evidence: Evidence) -> list[Gate]:
     In (a) no candidate is the function's own, so that none is wrong. Tests of HE-GP-UCB on the problem rest on
     DROPPING; those that compare other methods alone, such as ExpectedUCB with MLE, do not.
     """
-    if not evidence.has("studies") or STUDY not in evidence.studies:
+    if not evidence.has("studies") or not {STUDY, COMMON} & set(evidence.studies):
         return []
-    runs = evidence.studies[STUDY]["run"]
-    runs = runs[runs["profile"] == profile(evidence)]
+    runs = profile_runs(evidence)
     own = runs[(runs["method"] == "he_gp_ucb") & (runs["truth"] >= 0)]
     mle = runs[(runs["method"] == "mle") & (runs["problem"] == ERRS)]
     return [

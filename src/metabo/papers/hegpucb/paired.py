@@ -1,4 +1,4 @@
-"""What checks of HE-GP-UCB compare: runs of its study on one problem, paired by seed."""
+"""What checks of HE-GP-UCB compare: runs of the artefact's study on one problem, paired by seed."""
 
 import math
 from collections.abc import Sequence
@@ -11,9 +11,12 @@ from metabo.metrics import paired_difference
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.intervals import Estimate
 from metabo.papers.engine.claims.verdicts import MARGIN, Finding, untestable
+from metabo.papers.hegpucb.problems import PERIODS
 from metabo.papers.hegpucb.studies import summaries
 
 STUDY = "hegpucb_runs"
+COMMON = "hegpucb_common"
+"""Runs of problem (b) alone, with candidates that share a length-scale."""
 WORDS = {
     "he_gp_ucb": "HE-GP-UCB", "a_gp_ucb": "A-GP-UCB", "expected_ucb": "ExpectedUCB", "mle": "MLE", "gp_ucb": "GP-UCB",
     "uniform": "random points",
@@ -30,10 +33,20 @@ def profile(evidence: Evidence) -> str:
     return str(evidence.parameters.get("profile", "figure"))
 
 
+def profile_runs(evidence: Evidence, under: str = "") -> pd.DataFrame:
+    """Return the runs of the artefact's study, of its profile or that of `under`; of COMMON, those with its
+    `lengthscale`."""
+    common = COMMON in evidence.studies
+    runs = evidence.studies[COMMON if common else STUDY]["run"]
+    own = runs[runs["profile"] == (under or profile(evidence))]
+    shared = evidence.parameters.get("lengthscale", PERIODS["lengthscales"][-1])
+    return own[own["lengthscale"] == shared] if common else own
+
+
 def runs_of(evidence: Evidence, problem: str, under: str = "") -> pd.DataFrame:
     """Return the runs on a problem, of the artefact's profile or that of `under`."""
-    runs = evidence.studies[STUDY]["run"]
-    return runs[(runs["profile"] == (under or profile(evidence))) & (runs["problem"] == problem)]
+    runs = profile_runs(evidence, under)
+    return runs[runs["problem"] == problem]
 
 
 def iteration_at(moment: str, runs: pd.DataFrame) -> int:
