@@ -229,7 +229,7 @@ EXECUTED = [
     ("hegpucb_x02", "", {"difference", "cell", "verdict", "calibration"}),
     ("hegpucb_x03", "", {"curve", "function", "alive"}),
     ("hegpucb_x04", "tables", {"curve", "difference", "task"}),
-    ("hegpucb_x05", "", {"mean", "difference", "followed"}),
+    ("hegpucb_x05", "", {"mean", "difference", "followed", "drop"}),
     ("cmbo_tab01", "cmbo_mini", {"space"}),
     ("cmbo_fig01", "cmbo_mini", {"curve", "difference", "claim", "repeat"}),
     ("cmbo_fig02", "cmbo_mini", {"rank", "solved"}),

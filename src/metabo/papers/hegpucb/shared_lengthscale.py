@@ -64,9 +64,30 @@ def followed(run: pd.DataFrame, methods: Sequence[str] = DRAWN[WRONG]) -> pd.Dat
     return counts.rename("share").reset_index().sort_values(["lengthscale", "method", "u"], kind="stable")
 
 
+def drops(run: pd.DataFrame) -> pd.DataFrame:
+    """Return what HE-GP-UCB drops: lengthscale, wrong candidates (mean over runs), and the share of runs that drop the
+    true one (true)."""
+    own = run[run["method"] == "he_gp_ucb"]
+    true = own["u"] == own["truth"]
+    flags = own.assign(wrong=own["rejected"] & ~true, true=own["rejected"] & true)
+    of_runs = flags.groupby(["lengthscale", "seed"], sort=False)[["wrong", "true"]].sum()
+    return of_runs.groupby("lengthscale", sort=False).mean().reset_index()
+
+
 def lengthscale_label(lengthscale: float) -> str:
     """Return what a shared length-scale is called on an axis and in a table."""
     return "one each" if lengthscale == EACH else f"{lengthscale:g}"
+
+
+def written(table: pd.DataFrame, value: str, measure: str) -> pd.DataFrame:
+    """Return the numbers of one measure as text with their intervals, a row per length-scale and a column per method.
+
+    `table`: `means` (value "mean") or `differences` ("difference").
+    """
+    own = table[table["measure"] == measure]
+    texts = [f"{row[value]:.3g} ({row['low']:.3g} to {row['high']:.3g})" for _, row in own.iterrows()]
+    wide = own.assign(text=texts).pivot(index="lengthscale", columns="method", values="text")
+    return wide[list(dict.fromkeys(own["method"]))].rename(index=lengthscale_label)
 
 
 def shared_panels(numbers: pd.DataFrame, title: str, chosen: float) -> Figure:
@@ -92,7 +113,7 @@ def shared_panels(numbers: pd.DataFrame, title: str, chosen: float) -> Figure:
         panels[1].get_xticklabels()[places[chosen]].set_fontweight("bold")
         panels[1].set_xlabel("length-scale that the candidates share")
         figure.legend(handles=_handles(), loc="outside lower center", ncols=2, frameon=False, handlelength=3.2)
-        figure.suptitle(title)
+        figure.suptitle(f"{title}:\nmeans and 95 % intervals, {numbers['seeds'].min()} seeds")
     return figure
 
 
@@ -116,7 +137,7 @@ def _handles() -> list[Line2D]:
         Line2D([], [], color=one.colour, marker=one.marker, dashes=one.dashes or (None, None), label=one.label)
         for one in map(look, DRAWN[CUMULATIVE])
     ]
-    hollow = {"linestyle": "none", "color": "0.3", "marker": "o", "markerfacecolor": "white"}
+    hollow = {"linestyle": "none", "color": "0.3", "marker": "o", "markersize": 6, "markerfacecolor": "white"}
     handles.append(Line2D([], [], **hollow, label="hollow: a length-scale each (hegpucb_fig02)"))
     handles.append(Line2D([], [], color="0.3", dashes=(1, 1.5), linewidth=1.0, label="a tenth: often enough for G6"))
     return handles

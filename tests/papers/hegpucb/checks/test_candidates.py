@@ -5,9 +5,10 @@ import pytest
 
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.verdicts import CONTRADICTED, HOLDS, UNDECIDED, UNTESTABLE
-from metabo.papers.hegpucb.checks import candidates
+from metabo.papers.hegpucb import gates
+from metabo.papers.hegpucb.checks import candidates, regret
 from metabo.papers.hegpucb.paired import by_seed, effect_of
-from tests.papers.engine.claims.cases_elimination import dropped, ends, queries, regrets
+from tests.papers.engine.claims.cases_elimination import dropped, ends, followed, queries, regrets
 
 
 def test_a_candidate_counts_only_if_it_is_the_likeliest_after_the_observation_that_drops_it_too():
@@ -72,3 +73,25 @@ def test_a_piece_of_another_period_than_ours_says_nothing_about_the_papers_sente
     alone = pd.DataFrame([row for row in rows if row["piece"] == 1])
     lone = candidates.fitted_periods(Evidence("synthetic", {"studies": lambda: {"hegpucb_fits": {"fit": alone}}}), 1.0)
     assert lone.verdict == UNTESTABLE
+
+
+@pytest.mark.parametrize(("given", "good"), [({}, True), ({"lengthscale": 0.144}, True), ({"lengthscale": 2.0}, False)])
+def test_where_candidates_share_a_length_scale_the_artefact_says_which(given, good):
+    """HE-GP-UCB is ahead with 0.144 here, which is that of the true candidate and the default, and MLE with 2."""
+    parts = {0.144: followed(True), 2.0: followed(False)}
+    runs = [one.studies["hegpucb_runs"]["run"].assign(lengthscale=scale) for scale, one in parts.items()]
+    table = pd.concat(runs, ignore_index=True)
+    table["cumulative"] = (table["u"] != table["truth"]) * 1.0 + 0.01 * table["seed"]
+    table["cumulative"] = table.groupby(["lengthscale", "method", "seed"])["cumulative"].cumsum()
+    evidence = Evidence("synthetic", {"studies": lambda: {"hegpucb_common": {"run": table}}}, given)
+    verdict = HOLDS if good else CONTRADICTED
+    assert candidates.fewer_wrong(evidence, "period", "mle").verdict == verdict
+    assert regret.seeds_order(evidence, "period", ["he_gp_ucb"], ["mle"]).verdict == verdict
+    (gate,) = [gate for gate in gates.gates(evidence_with_drops(evidence, table)) if gate.name == gates.ERRING]
+    assert gate.value == pytest.approx(runs[0 if good else 1].query("method == 'mle'")["u"].mean())
+
+
+def evidence_with_drops(evidence, table):
+    """The same with the columns that only gates read."""
+    made = table.assign(rejected=False, simple=1.0)
+    return Evidence("synthetic", {"studies": lambda: {"hegpucb_common": {"run": made}}}, evidence.parameters)

@@ -70,5 +70,5 @@ def run(spec: CommonSpec) -> Frames:
         where = f"study hegpucb_common, length-scale {lengthscale or 'each'}"
         one = common_case(spec, lengthscale)
         trace = execute(one, RULES, spec["seeds"], spec["seed"], where)
-        frames.append(run_table(one, trace, RULES, problem=PROBLEM, profile=PROFILE, lengthscale=lengthscale))
+        frames.append(run_table(one, trace, RULES, problem=PROBLEM, profile=PROFILE).assign(lengthscale=lengthscale))
     return {"run": pd.concat(frames, ignore_index=True)}
