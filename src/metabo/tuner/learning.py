@@ -54,7 +54,7 @@ SIZES = {
     "mimo": {"learning_rate": 8.0e-3, "steps": 3000, "retrain_steps": 30, "warm_start": True},
     "rfgp": {
         "random_features": 64, "ridge": 1.0, "lengthscale": 0.3, "learning_rate": 3.0e-2, "steps": 2000,
-        "retrain_steps": 5, "warm_start": True,
+        "retrain_steps": 30, "warm_start": True,
     },
     "maf": {
         "iterations": 400, "episodes": 8, "horizon": 15, "candidates": 64, "minibatches": 4, "learning_rate": 1.0e-3,
