@@ -7,11 +7,13 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
 
 from metabo.artefacts import api
-from metabo.artefacts.text import plain
+from metabo.artefacts.text import heading, plain
+from metabo.metrics import Runs
 from metabo.report import notebooks
 
 ROOT = Path(__file__).parents[2]
@@ -100,3 +102,20 @@ def test_names_in_data_are_no_formulas(tmp_path):
     plt.close(figure)
     lines = (tmp_path / "data.csv").read_text().splitlines()
     assert lines[1:] == ['fig,,t,"""=1+1""",regret,0.5', "fig,,t,plain,regret,-0.5"]
+
+
+def runs(**repetitions: int) -> Runs:
+    """Runs of methods without priors, so many of each, on two tasks."""
+    values = {method: np.zeros((1, number, 2, 3)) for method, number in repetitions.items()}
+    return Runs(values, {}, ("a", "b"), np.arange(1, 4), frozenset(values))
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({"rand": 21, "stbo": 3, "h_nll": 3}, "Ranks (pd1_mini, 2 tasks, 3 repetitions, of Rand 21)"),
+        ({"stbo": 1}, "Ranks (pd1_mini, 2 tasks, 1 repetition)"),
+    ],
+)
+def test_a_heading_says_how_many_tasks_and_repetitions_there_are(made, said):
+    assert heading("Ranks", "pd1_mini", runs(**made)) == said
