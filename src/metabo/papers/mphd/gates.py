@@ -3,13 +3,11 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from metabo.artefacts import api as artefacts
-from metabo.metrics import Runs, paired_difference
-from metabo.papers.engine.claims.comparing import at_moment, name, side_values
+from metabo.metrics import Runs
+from metabo.papers.engine.claims.comparing import at_moment, name
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.gates import LEAST_TASKS, RANDOM, Gate, strings
+from metabo.papers.engine.claims.gates import LEAST_TASKS, RANDOM, Gate, over_tasks, strings
 from metabo.papers.engine.claims.verdicts import LEVEL, interval
 from metabo.papers.mphd.checks.spaces import VARIANTS
 from metabo.plan import registry
@@ -48,8 +46,7 @@ def _oracle(runs: Runs) -> list[Gate]:
         return []
     found = []
     for place, run in enumerate(run for run in here.methods if RunId.parse(run).method in TRUE):
-        first, second = side_values(here, [run, reference])
-        gap = paired_difference(first, second, np.random.default_rng([3, place]), "nested", level=1 - LEVEL)
+        gap = over_tasks(here, run, reference, [3, place], LEVEL)
         said = f"{name(run)} minus Random, area: {interval(gap.estimate, gap.low, gap.high)}"
         found.append(Gate(ORACLE, (), bool(gap.high < 0), float(gap.high), 0.0, said))
     return found

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from metabo.artefacts import api as artefacts
-from metabo.metrics import Runs, paired_difference
+from metabo.metrics import Difference, Runs, paired_difference
 from metabo.papers.engine.claims import checks
 from metabo.papers.engine.claims.comparing import OTHERS, at_moment, name, side_values
 from metabo.papers.engine.claims.evidence import Evidence, NoTable
@@ -120,13 +120,18 @@ def learnable(runs: Runs, where: str = "") -> list[Gate]:
         return []
     gaps = []
     for place, run in enumerate(others):
-        first, second = side_values(here, [run, reference])
-        rng = np.random.default_rng([0, place])
-        gap = paired_difference(first, second, rng, "nested", level=1 - LEVEL / len(others))
+        gap = over_tasks(here, run, reference, [0, place], LEVEL / len(others))
         gaps.append((gap.high, run, gap))
     high, best, gap = min(gaps, key=lambda one: one[0])
     said = f"{name(best)} minus Random, area{where}: {interval(gap.estimate, gap.low, gap.high)}"
     return [Gate(LEARNABLE, (), bool(high < 0), float(high), 0.0, said)]
+
+
+def over_tasks(runs: Runs, run: str, reference: str, seed: Sequence[int], level: float) -> Difference:
+    """Return a run's value minus the reference's, at one moment: an interval at level 1 - `level` over tasks, each with
+    the mean of its repetitions."""
+    first, second = side_values(runs, [run, reference])
+    return paired_difference(first, second, np.random.default_rng(seed), "nested", level=1 - level)
 
 
 def asking(queries: pd.DataFrame, where: str = "") -> list[Gate]:
