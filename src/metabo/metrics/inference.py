@@ -72,11 +72,11 @@ def paired_difference(
     """Compare an aggregated metric of two methods (the ORD test of hyperbo's claims).
 
     `a` and `b` are (Q, K) values (regret, solved or not, ...) of paired repetitions and tasks; the aggregate is their
-    mean. `tasks` says what is drawn with replacement, and hence what the interval generalises to:
+    mean. `tasks` says what varies, and hence what the interval generalises to:
 
-    - "nested" draws folds, each with all its tasks and repetitions: a new data set. Tasks of one fold share data set
-      and priors, so they are not independent draws; the spread of the folds' means already includes the variation
-      between repetitions. `folds` (K,) has the number of each task's fold; by default every task is its own fold.
+    - "nested": folds, each with all its tasks and repetitions: a new data set. Tasks of one fold share data set and
+      priors, so they are not independent draws; the spread of the folds already includes the variation between
+      repetitions. `folds` (K,) has the number of each task's fold; by default every task is its own fold.
       Folds that share training tasks are correlated: `overlap` is the share by which this increases the variance of
       their mean (`metabo.metrics.runs.shared_training`). With a single fold, "crossed" is used. `data_sets` (K,) has
       the number or name of each task's data set: where several folds test on the same ones, data sets are units too
@@ -84,17 +84,17 @@ def paired_difference(
     - "crossed" draws repetitions, and one set of tasks for all of them: new tasks that share priors.
     - "fixed" draws repetitions only: this suite of tasks.
 
-    The interval is the estimate ± Student's t times the standard deviation of the resampled means times √(n/(n-1)),
-    with n - 1 degrees of freedom; for "nested" it is also multiplied by √(1 + overlap). n is the number of folds, the
-    smaller of Q and K (ignoring a 1), or Q. For few draws percentile intervals would be too narrow: nominal 95 %
-    intervals cover about 72 % with three folds and 86 % with seven. The bounds are NaN for n = 1.
+    "nested" draws nothing: the interval is the estimate ± Student's t times the root of the cluster-robust variance CR2
+    times √(1 + overlap), with Satterthwaite's degrees of freedom (Bell and McCaffrey 2002), which are fewer than the
+    folds less one where folds differ in size (`metabo.metrics.clusters`). Where folds and data sets are crossed, the
+    variance is the two-way one of Cameron, Gelbach and Miller (2011), `overlap` increases the part of the folds, and
+    the degrees of freedom are the fewer. Otherwise it is the estimate ± Student's t times the standard deviation of
+    `resamples` resampled means times √(n/(n-1)), with n - 1 degrees of freedom; n is the smaller of Q and K (ignoring a
+    1), or Q. For few draws percentile intervals would be too narrow: nominal 95 % intervals cover about 72 % with three
+    folds and 86 % with seven. The bounds are NaN for one unit.
 
-    Where folds and data sets are crossed, nothing is drawn: the variance is the two-way cluster-robust one of Cameron,
-    Gelbach and Miller (2011) with factors n/(n-1); `overlap` increases the part of the folds, and n - 1 is that of the
-    fewer units, folds or data sets.
-
-    Cost O(resamples * Q * K), in chunks. Raises DataError for arrays of other shapes and unless there is one fold and
-    one data set per task, and ConfigError for an unknown treatment of tasks.
+    Cost O(Q * K), or O(resamples * Q * K) in chunks. Raises DataError for arrays of other shapes and unless there is
+    one fold and one data set per task, and ConfigError for an unknown treatment of tasks.
     """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 2 or a.size == 0:
@@ -104,15 +104,14 @@ def paired_difference(
     tasks, units = _treatment(d.shape, tasks, of)
     if units == 1:
         return Difference(float(d.mean()), np.nan, np.nan)
-    reach = t_distribution.ppf(0.5 + level / 2, units - 1)
-    if tasks == "nested" and of.data_set is not None:
+    reach = t_distribution.ppf(0.5 + level / 2, of.freedom if tasks == "nested" else units - 1)
+    if tasks == "nested":
         half = reach * np.sqrt(two_way(of, partial(variance_of_mean, d.mean(axis=0)), overlap))
         return Difference(float(d.mean()), float(d.mean() - half), float(d.mean() + half))
-    draw = {"nested": partial(_by_fold, fold=of.unit), "crossed": _by_both, "fixed": _by_repetition}[tasks]
+    draw = {"crossed": _by_both, "fixed": _by_repetition}[tasks]
     step = max(1, _CHUNK // d.size)
     means = np.concatenate([draw(d, rng, min(step, resamples - at)) for at in range(0, resamples, step)])
     half = reach * means.std() * np.sqrt(units / (units - 1))
-    half *= np.sqrt(1 + overlap) if tasks == "nested" else 1.0
     return Difference(float(d.mean()), float(d.mean() - half), float(d.mean() + half))
 
 
@@ -135,13 +134,6 @@ def _treatment(shape: tuple[int, ...], tasks: str, of: TaskClusters) -> tuple[st
         tasks = "crossed"
     varying = [size for size in shape if size > 1]
     return tasks, {"nested": of.units, "crossed": min(varying, default=1), "fixed": shape[0]}[tasks]
-
-
-def _by_fold(d: np.ndarray, rng: np.random.Generator, count: int, fold: np.ndarray) -> np.ndarray:
-    """Return `count` means over all tasks of folds drawn with replacement."""
-    total, size = np.bincount(fold, d.mean(axis=0)), np.bincount(fold)
-    drawn = rng.integers(len(size), size=(count, len(size)))
-    return total[drawn].sum(axis=1) / size[drawn].sum(axis=1)
 
 
 def _by_both(d: np.ndarray, rng: np.random.Generator, count: int) -> np.ndarray:

@@ -9,6 +9,7 @@ import scipy.stats
 
 from metabo.errors import ConfigError, DataError
 from metabo.metrics import Runs
+from metabo.metrics.clusters import degrees_of_freedom
 from metabo.papers.mphd import metrics
 
 ITERATIONS = 4
@@ -163,11 +164,18 @@ def test_spaces_that_test_on_the_same_data_sets_are_crossed_with_them():
         for number, name in enumerate(own):
             gap = (parts[space].values["m"] - 5)[0, :, number, 0].mean()
             weighted[space, name] = (gap - crossed["difference"]) / (4 * len(own))
-    over_sets = 4 / 3 * sum(sum(v for (_, n), v in weighted.items() if n == name) ** 2 for name in level)
-    over_tasks = 10 / 9 * sum(v**2 for v in weighted.values())
-    reach = scipy.stats.t.ppf(0.975, 3)
-    over_spaces = ((nested["high"] - nested["difference"]) / reach) ** 2
-    wanted = reach * np.sqrt(max(over_spaces + over_sets - over_tasks, over_spaces, over_sets))
+    share = {(space, name): 1 / (4 * len(own)) for space, own in names.items() for name in own}
+    of_set = {name: sum(w for (_, n), w in share.items() if n == name) for name in level}
+    over_sets = sum(
+        sum(v for (_, n), v in weighted.items() if n == name) ** 2 / (1 - w) for name, w in of_set.items()
+    )
+    over_tasks = sum(v**2 / (1 - share[task]) for task, v in weighted.items())
+    over_spaces = ((nested["high"] - nested["difference"]) / scipy.stats.t.ppf(0.975, 3)) ** 2
+    freedom = degrees_of_freedom(np.array([list(level).index(n) for _, n in share]), np.array(list(share.values())))
+    assert freedom < 3  # data sets weigh unlike: 0.33, 0.21, 0.33, 0.13
+    wanted = scipy.stats.t.ppf(0.975, freedom) * np.sqrt(
+        max(over_spaces + over_sets - over_tasks, over_spaces, over_sets)
+    )
     assert crossed["high"] - crossed["difference"] == pytest.approx(wanted)
     assert crossed["area_high"] - crossed["area"] == pytest.approx(wanted)
     assert wanted > nested["high"] - nested["difference"]

@@ -22,7 +22,7 @@ from scipy.stats import t as student_t
 from metabo.errors import DataError, unknown
 from metabo.gp.constraints import FLOOR
 from metabo.metrics.budgets import budgets
-from metabo.metrics.clusters import TaskClusters, clusters, two_way, variance_of_mean
+from metabo.metrics.clusters import TaskClusters, clusters, degrees_of_freedom, two_way, variance_of_mean
 from metabo.metrics.runs import Runs, paired, shared_training
 from metabo.plan import registry
 from metabo.plan.entries import MethodEntry
@@ -274,7 +274,8 @@ def _with_data_sets(
 
     The bootstrap's variance, over spaces, plus that over data sets minus that over tasks about one data set in one
     space, and not below the larger of the first two (`metabo.metrics.clusters`; spaces weigh equally). `gaps`: (tasks,
-    iterations); `half`: of the bootstrap, with `units` units and `overlap`, a share of the variance over spaces.
+    iterations); `half`: of the bootstrap, with `units` units and `overlap`, a share of the variance over spaces. Spaces
+    weigh the same, so that they have as many degrees of freedom as spaces less one; data sets may have fewer.
     """
     of = _labels(parts)
     sizes = [len(runs.tasks) for runs in parts.values()]
@@ -285,7 +286,9 @@ def _with_data_sets(
         spaces = of.data_set is not None and labels is of.unit
         return (half / reach) ** 2 / (1 + overlap) if spaces else variance_of_mean(gaps.T, labels, weights)
 
-    return np.asarray(reach * np.sqrt(two_way(of, one_way, overlap)))
+    freedom = degrees_of_freedom(of.unit if of.data_set is None else of.data_set, weights)
+    quantile = student_t.ppf(0.5 + LEVEL / 2, min(units - 1, freedom))
+    return np.asarray(quantile * np.sqrt(two_way(of, one_way, overlap)))
 
 
 def _lead(gap: np.ndarray) -> np.ndarray:

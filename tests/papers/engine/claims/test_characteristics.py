@@ -9,11 +9,13 @@ A share of tasks is wrong as rarely, but its interval covers the truth more ofte
 always agree. Here they do so by a beta-binomial distribution, from not at all to nearly always.
 """
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import rankdata
+from scipy.stats import t as student
 
 from metabo.metrics import Runs, paired_difference
 from metabo.metrics.runs import shared_training
@@ -25,29 +27,37 @@ from tests.papers.engine.claims.layouts import CROSSED, labels
 STUDIES = 2000
 RESAMPLES = 400
 """Of each study: fewer than a verdict's 10,000, and unbiased for the width."""
-SIZES = {"lcbench": (5, 7, 5), "pd1_mini": (7, 2, 5)}
-"""Folds, tasks of a fold, priors, where every data set is in one fold."""
+SIZES = {
+    "lcbench": ((7, 7, 7, 7, 6), 5),
+    "pd1_mini": ((2, 6, 2, 4, 6, 2, 2), 3),
+    "pd1_mini, five priors": ((2, 6, 2, 4, 6, 2, 2), 5),
+    "mphd_l": ((2,) * 20, 1),
+}
+"""Tasks of each fold and priors, where every data set (or domain) is in one fold."""
 DEVIATIONS = [(1.0, 1.0, 1.0), (0.5, 1.0, 1.0), (0.3, 1.0, 0.5), (1.0, 0.3, 0.5), (0.0, 0.0, 1.0)]
 """Standard deviations over folds, over data sets, and of what is left, where these are crossed."""
 
 
-def study(rng: np.random.Generator, folds: int, tasks: int, priors: int, rho: float) -> np.ndarray:
-    """Return differences (priors, folds x tasks) of mean 0: correlation `rho` between folds, 0.5 within one."""
+def study(rng: np.random.Generator, tasks: Sequence[int], priors: int, rho: float, alone: float = 1.0) -> np.ndarray:
+    """Return differences (priors, tasks) of mean 0 for folds of so many `tasks`: correlation `rho` between folds, 0.5
+    within one, or less where tasks deviate more (`alone`)."""
     common = rng.normal() * np.sqrt(rho)
-    fold = rng.normal(size=folds) * np.sqrt(1 - rho)
-    task = rng.normal(size=(folds, tasks))
-    return (common + fold[:, None] + task)[None] + 0.5 * rng.normal(size=(priors, folds, tasks))
+    fold = np.repeat(rng.normal(size=len(tasks)) * np.sqrt(1 - rho), tasks)
+    task = alone * rng.normal(size=sum(tasks))
+    return (common + fold + task)[None] + 0.5 * rng.normal(size=(priors, sum(tasks)))
 
 
-def decided(folds: int, tasks: int, priors: int, rho: float, overlap: float, seed: int) -> tuple[float, float, float]:
+def decided(
+    tasks: Sequence[int], priors: int, rho: float, overlap: float, seed: int, alone: float = 1.0
+) -> tuple[float, float, float]:
     """Return the shares of studies that read `holds`, that read `contradicted`, and whose interval covers 0."""
     rng = np.random.default_rng(seed)
-    number = np.repeat(np.arange(folds), tasks)
+    number = np.repeat(np.arange(len(tasks)), tasks)
     holds = contradicted = covered = 0
     for _ in range(STUDIES):
-        d = study(rng, folds, tasks, priors, rho).reshape(priors, -1)
+        d = study(rng, tasks, priors, rho, alone)
         gap = paired_difference(d, 0 * d, rng, "nested", RESAMPLES, folds=number, overlap=overlap)
-        verdict = order("a", gap, clusters=folds).verdict
+        verdict = order("a", gap, clusters=len(tasks)).verdict
         holds += verdict == HOLDS
         contradicted += verdict == CONTRADICTED
         covered += gap.low <= 0 <= gap.high
@@ -105,16 +115,23 @@ def test_folds_that_share_training_tasks(folds):
     table = pd.DataFrame({"space": "s", "fold": [f"f{n}" for n in range(folds)]})
     overlap = shared_training(table)
     assert overlap == pytest.approx(folds / (folds - 1))
-    holds, contradicted, covered = decided(folds, 3, 5, rho=1 / folds, overlap=overlap, seed=2)
-    assert max(holds, contradicted) <= 0.025 + NOISE and 0.93 <= covered <= 0.97
-    wrong = decided(folds, 3, 5, rho=1 / folds, overlap=0.0, seed=2)
+    holds, contradicted, covered = decided((3,) * folds, 5, rho=1 / folds, overlap=overlap, seed=2)
+    # What tasks and priors deviate by is shared by no two folds: the correction makes the interval longer by that, too.
+    own, alone = 1 - 1 / folds, 1 / 3 + 0.25 / 15
+    longer = np.sqrt((own + alone) * (1 + overlap) / folds / (1 / folds + (own + alone) / folds))
+    expected = 1 - 2 * student.sf(student.ppf(0.975, folds - 1) * longer, folds - 1)
+    assert 0.95 < expected < 0.97
+    assert max(holds, contradicted) <= 0.025 + NOISE and abs(covered - expected) <= 3 * np.sqrt(
+        expected * (1 - expected) / STUDIES
+    )
+    wrong = decided((3,) * folds, 5, rho=1 / folds, overlap=0.0, seed=2)
     assert 1 - wrong[2] > 0.1  # without the correction one study in ten and more is wrong
 
 
 def test_more_priors_never_narrow_the_interval_of_a_new_task():
     rng = np.random.default_rng(3)
     number = np.repeat(np.arange(5), 3)
-    few = study(rng, 5, 3, 5, 0.2).reshape(5, -1)
+    few = study(rng, (3,) * 5, 5, 0.2)
     many = np.concatenate([few] * 20)
     gaps = [paired_difference(d, 0 * d, np.random.default_rng(0), "nested", folds=number) for d in (few, many)]
     assert gaps[1].high - gaps[1].low == pytest.approx(gaps[0].high - gaps[0].low, rel=1e-6)

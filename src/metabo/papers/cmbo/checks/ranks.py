@@ -83,7 +83,9 @@ def _measured(
             continue
         gap = compared(evidence, values[first] - values[second], len(found))
         label, (measured, effect) = f"{measure}, {where}: {name(first)} minus {name(second)}:", UNITS[measure]
-        one = order(label, gap.estimate, not higher, measured, effect=effect, clusters=gap.clusters)
+        one = order(
+            label, gap.estimate, not higher, measured, effect=effect, clusters=gap.clusters, freedom=gap.freedom
+        )
         found.append(gap.told(one))
     return found
 

@@ -89,7 +89,8 @@ def at_moment(runs: Runs, moment: Moment) -> tuple[Runs, str]:
 
 class Compared(NamedTuple):
     """A mean with the interval of the evidence's estimand, the units of that interval, and both intervals. `counted`:
-    what the units are, where they are folds and data sets crossed."""
+    what the units are, where they are folds and data sets crossed. `freedom`: degrees of freedom of the interval, where
+    they are not the units less one."""
 
     value: float
     low: float
@@ -98,6 +99,7 @@ class Compared(NamedTuple):
     suite: tuple[float, float]
     new: tuple[float, float]
     counted: str = ""
+    freedom: float | None = None
 
     @property
     def estimate(self) -> tuple[float, float, float]:
@@ -126,8 +128,9 @@ def compared(evidence: Evidence, values: np.ndarray, place: int, level: float = 
     chosen, drawn = (suite, "fixed") if evidence.estimand == "suite" else (new, runs.drawn)
     unknown = (np.nan, np.nan) if runs.drawn == "fixed" else (new.low, new.high)
     units = independent_units(values.shape, drawn, **runs.clusters)
-    counted = crossed_units(clusters(values.shape[1], **runs.clusters)) if drawn == "nested" else ""
-    return Compared(suite.estimate, chosen.low, chosen.high, units, (suite.low, suite.high), unknown, counted)
+    of = clusters(values.shape[1], **runs.clusters)
+    counted, freedom = (crossed_units(of), of.freedom) if drawn == "nested" and of.units > 1 else ("", None)
+    return Compared(suite.estimate, chosen.low, chosen.high, units, (suite.low, suite.high), unknown, counted, freedom)
 
 
 def crossed_units(of: TaskClusters) -> str:
@@ -184,7 +187,9 @@ def orders(
                 gap = difference(evidence, here, first, second, len(found))
                 below, measured = threshold is None, "share solved" if threshold is not None else unit(evidence)
                 effect = tenth_of_random(here, second) if below else MARGIN
-                one = order(label, gap.estimate, below, measured, effect=effect, clusters=gap.clusters)
+                one = order(
+                    label, gap.estimate, below, measured, effect=effect, clusters=gap.clusters, freedom=gap.freedom
+                )
                 found.append(gap.told(one))
     return found
 

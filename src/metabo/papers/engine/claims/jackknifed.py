@@ -26,16 +26,16 @@ def jackknife(
     value, number = float(statistic(units)), len(units)
     if number < 2:
         return value, np.nan, np.nan
-    return _around(value, _jackknife_variance(statistic, units) * (1 + overlap), number, level)
+    return _around(value, _jackknife_variance(statistic, units) * (1 + overlap), number - 1, level)
 
 
 def _jackknife_variance(statistic: Callable[[np.ndarray], float], units: np.ndarray) -> float:
     return jackknife_variance(np.array([statistic(np.delete(units, place)) for place in range(len(units))]))
 
 
-def _around(value: float, variance: float, units: int, level: float = 0.95) -> tuple[float, float, float]:
-    """Return a value with Student's t interval of `units` - 1 degrees of freedom."""
-    half = float(student.ppf(0.5 + level / 2, units - 1) * np.sqrt(variance))
+def _around(value: float, variance: float, freedom: float, level: float = 0.95) -> tuple[float, float, float]:
+    """Return a value with Student's t interval."""
+    half = float(student.ppf(0.5 + level / 2, freedom) * np.sqrt(variance))
     return value, value - half, value + half
 
 
@@ -48,7 +48,9 @@ def jackknifed(
     """Return a statistic of repetitions (their numbers) and tasks (of `evidence.runs`) with both estimands' intervals.
 
     One repetition, or one fold (data set) with all its tasks, is left out at a time (`jackknife`). For crossed folds
-    and data sets, the variances are combined as those of a mean are (`metabo.metrics.clusters.two_way`).
+    and data sets, the variances are combined as those of a mean are (`metabo.metrics.clusters.two_way`). The degrees of
+    freedom are those of a mean, too: with one fewer than pd1_mini's folds, which differ in size, an interval is wrong
+    on either side in up to 3.3 % of studies, and in 2.2 % with these.
     """
     runs, every = evidence.runs, np.arange(repetitions)
     own = dict(zip(runs.tasks, zip(runs.folds or runs.tasks, runs.data_sets or runs.tasks, strict=True), strict=True))
@@ -64,8 +66,8 @@ def jackknifed(
     suite = jackknife(lambda kept: statistic(kept, tasks), every)
     value = float(statistic(every, tasks))
     nothing = (value, np.nan, np.nan)
-    new = _around(value, float(two_way(of, over, runs.overlap)), of.units) if of.units > 1 else nothing
+    new = _around(value, float(two_way(of, over, runs.overlap)), of.freedom) if of.units > 1 else nothing
     fixed = runs.drawn == "fixed"
     chosen, units = (suite, repetitions) if fixed or evidence.estimand == "suite" else (new, of.units)
-    counted = crossed_units(of) if chosen is new else ""
-    return Compared(*chosen, units, suite[1:], (np.nan, np.nan) if fixed else new[1:], counted)
+    counted, freedom = (crossed_units(of), of.freedom) if chosen is new and of.units > 1 else ("", None)
+    return Compared(*chosen, units, suite[1:], (np.nan, np.nan) if fixed else new[1:], counted, freedom)

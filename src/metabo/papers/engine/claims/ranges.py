@@ -29,6 +29,7 @@ def ranged(
     unit: str = "",
     clusters: int | None = None,
     ratio: bool = False,
+    freedom: float | None = None,
 ) -> Finding:
     """Return the finding of a number in an accepted range: its interval lies in [`least`, `most`], or outside it.
 
@@ -45,8 +46,8 @@ def ranged(
     said = f"{label} {interval(value, low, high)}, accepted {accepted}"
     on = math.log if ratio else float
     at, below, above = (on(number) for number in (value, low, high))
-    beyond = [contrary(at - on(end), below, above, side, clusters) for end, side in ends]
-    inside = [contrary(at - on(end), below, above, not side, clusters) for end, side in ends]
+    beyond = [contrary(at - on(end), below, above, side, clusters, freedom=freedom) for end, side in ends]
+    inside = [contrary(at - on(end), below, above, not side, clusters, freedom=freedom) for end, side in ends]
     if None in beyond:
         return Finding(UNDECIDED, f"{said}; {ALONE}", value, unit=unit)
     apart = high < least or low > most

@@ -104,32 +104,41 @@ def order(
     effect: float | None = None,
     clusters: int | None = None,
     level: float = 1 - LEVEL,
+    freedom: float | None = None,
 ) -> Finding:
     """Return the finding of one order: what `label` names lies below `bound`, or above it.
 
     `estimate`: value, low, high, the interval being of `level`. `effect`: distance from the bound that the paper has
-    (`power_of`); `clusters`: units of the interval (Student's t), None for many (normal).
+    (`power_of`); `clusters`: units of the interval (Student's t), None for many (normal); `freedom`: degrees of freedom
+    of the interval, if they are not one fewer.
     """
     value, low, high = (float(number) for number in estimate)
-    against, support = (contrary(value - bound, low, high, side, clusters, level) for side in (below, not below))
+    against, support = (
+        contrary(value - bound, low, high, side, clusters, level, freedom) for side in (below, not below)
+    )
     found = Finding(
         ordered(low, high, below, bound), f"{label} {interval(value, low, high)}", value, known(low), known(high), unit,
         clusters=clusters, against=against, support=support, effect=effect,
     )  # fmt: skip
-    return _with_power(found, effect, level)
+    return _with_power(found, effect, level, freedom)
 
 
 def about_equal(
-    label: str, estimate: Sequence[float], limit: float, unit: str = "", clusters: int | None = None
+    label: str,
+    estimate: Sequence[float],
+    limit: float,
+    unit: str = "",
+    clusters: int | None = None,
+    freedom: float | None = None,
 ) -> Finding:
     """Return the finding of "about equal within ± `limit`" (two one-sided tests; Anderson and Maxwell 2016).
 
     Its power is that of a difference of exactly 0.
     """
     value, low, high = (float(number) for number in estimate)
-    sides = [contrary(sign * value - limit, low, high, True, clusters) for sign in (1, -1)]
+    sides = [contrary(sign * value - limit, low, high, True, clusters, freedom=freedom) for sign in (1, -1)]
     outside = min((p for p in sides if p is not None), default=None)
-    inside = [contrary(sign * value - limit, low, high, False, clusters) for sign in (1, -1)]
+    inside = [contrary(sign * value - limit, low, high, False, clusters, freedom=freedom) for sign in (1, -1)]
     said = f"{label} {interval(value, low, high)}, margin {limit:.3g}"
     found = Finding(
         equivalent(low, high, limit), said, value, known(low), known(high), unit, clusters=clusters, against=outside,
@@ -138,22 +147,28 @@ def about_equal(
     half = (high - low) / 2
     if found.verdict != UNDECIDED or not half > 0:
         return found
-    crit = critical(clusters)
-    return replace(found, power=max(0.0, 2 * float(cdf(limit / (half / crit) - crit, clusters)) - 1))
+    crit = critical(clusters, freedom=freedom)
+    return replace(found, power=max(0.0, 2 * float(cdf(limit / (half / crit) - crit, clusters, freedom)) - 1))
 
 
 def similar(
-    label: str, estimate: Sequence[float], limit: float, below: bool = True, unit: str = "", clusters: int | None = None
+    label: str,
+    estimate: Sequence[float],
+    limit: float,
+    below: bool = True,
+    unit: str = "",
+    clusters: int | None = None,
+    freedom: float | None = None,
 ) -> Finding:
     """Return the finding of "similar, or better": not worse by more than `limit` (`below`: less is better)."""
     value, low, high = (float(number) for number in estimate)
     said, against = f"{label} {interval(value, low, high)}, margin {limit:.3g}", value - (limit if below else -limit)
     found = Finding(
         no_worse(low, high, limit, below), said, value, known(low), known(high), unit, clusters=clusters,
-        against=contrary(against, low, high, below, clusters),
-        support=contrary(against, low, high, not below, clusters), effect=limit,
+        against=contrary(against, low, high, below, clusters, freedom=freedom),
+        support=contrary(against, low, high, not below, clusters, freedom=freedom), effect=limit,
     )  # fmt: skip
-    return _with_power(found, limit)
+    return _with_power(found, limit, freedom=freedom)
 
 
 def fact(label: str, holds: bool, value: float | None = None, unit: str = "") -> Finding:
@@ -223,7 +238,13 @@ def trend(label: str, rho: float, p: float, rises: bool = False) -> Finding:
 
 
 def contrary(
-    value: float, low: float, high: float, below: bool, clusters: int | None = None, level: float = 1 - LEVEL
+    value: float,
+    low: float,
+    high: float,
+    below: bool,
+    clusters: int | None = None,
+    level: float = 1 - LEVEL,
+    freedom: float | None = None,
 ) -> float | None:
     """Return the p value of the one-sided test that the quantity lies on the other side of 0; None without interval.
 
@@ -231,26 +252,27 @@ def contrary(
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
-    return _tail(value if below else -value, low, high, clusters, level)
+    return _tail(value if below else -value, (high - low) / 2, clusters, level, freedom)
 
 
-def _tail(value: float, low: float, high: float, clusters: int | None, level: float) -> float:
-    """Return P(as large as `value` | 0), from the width of its interval."""
-    half = (high - low) / 2
+def _tail(value: float, half: float, clusters: int | None, level: float, freedom: float | None) -> float:
+    """Return P(as large as `value` | 0), from half the width of its interval."""
     if not half > 0:
         return 0.0 if value > 0 else 1.0
-    return float(1 - cdf(value / half * critical(clusters, level), clusters))
+    return float(1 - cdf(value / half * critical(clusters, level, freedom), clusters, freedom))
 
 
-def _with_power(found: Finding, effect: float | None, level: float = 1 - LEVEL) -> Finding:
+def _with_power(
+    found: Finding, effect: float | None, level: float = 1 - LEVEL, freedom: float | None = None
+) -> Finding:
     """Add power and the clusters needed to an undecided finding with an interval."""
     if found.verdict != UNDECIDED or found.low is None or found.high is None or not effect:
         return found
     half = (found.high - found.low) / 2
     if not half > 0:  # nothing varies: exactly 0 in all units
         return found
-    power = power_of(half, effect, found.clusters, level)
-    needed = clusters_needed(half, effect, found.clusters, level=level) if found.clusters else None
+    power = power_of(half, effect, found.clusters, level, freedom)
+    needed = clusters_needed(half, effect, found.clusters, level=level, freedom=freedom) if found.clusters else None
     return told_power(found, power, needed, effect)
 
 

@@ -74,7 +74,7 @@ def correlation(evidence: Evidence, comparison: str, printed: float) -> Finding:
     _, low, high = _as_r(found.estimate)
     beside = "" if np.isnan(low) else ", inside" if low <= printed <= high else ", outside"
     label = f"{comparison} (printed {printed:g}{beside}): r ="
-    one = _order_of_r(label, found.estimate, False, found.clusters, effect=abs(printed))
+    one = _order_of_r(label, found.estimate, False, found.clusters, effect=abs(printed), freedom=found.freedom)
     return replace(one, suite=_as_r(found.suite), new=_as_r(found.new))
 
 
@@ -86,15 +86,21 @@ def _as_r(z: Sequence[float]) -> tuple[float, ...]:
 
 
 def _order_of_r(
-    label: str, z: Sequence[float], below: bool, clusters: int | None, level: float = 0.95, effect: float | None = None
+    label: str,
+    z: Sequence[float],
+    below: bool,
+    clusters: int | None,
+    level: float = 0.95,
+    effect: float | None = None,
+    freedom: float | None = None,
 ) -> Finding:
     """Return the finding of a correlation below 0, or above: its p values and its power are those of Fisher's z, whose
     interval of `level` is symmetric. `z`: value, low, high; `effect`: a correlation."""
-    found = order(label, _as_r(z), below, "Pearson's r", clusters=clusters)
+    found = order(label, _as_r(z), below, "Pearson's r", clusters=clusters, freedom=freedom)
     if found.low is None:
         return replace(found, effect=effect)
     size = None if effect is None else float(np.arctanh(min(effect, LARGEST)))
-    on_z = order(label, z, below, effect=size, clusters=clusters, level=level)
+    on_z = order(label, z, below, effect=size, clusters=clusters, level=level, freedom=freedom)
     return told_power(replace(found, against=on_z.against, support=on_z.support), on_z.power, on_z.needed, effect)
 
 

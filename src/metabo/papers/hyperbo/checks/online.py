@@ -89,6 +89,14 @@ def more_infeasible(evidence: Evidence, more: Sequence[str], than: Sequence[str]
         for other in held(than, asked.runs):
             gap = difference(asked, here, own, other, len(found))
             label = f"share of infeasible queries, {name(own)} minus {name(other)}:"
-            one = order(label, gap.estimate, False, "share of queries", effect=MARGIN, clusters=gap.clusters)
+            one = order(
+                label,
+                gap.estimate,
+                False,
+                "share of queries",
+                effect=MARGIN,
+                clusters=gap.clusters,
+                freedom=gap.freedom,
+            )
             found.append(gap.told(one))
     return together([*found, *absent(more, asked.runs), *absent(than, asked.runs)], "comparisons")

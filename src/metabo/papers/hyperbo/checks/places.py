@@ -56,7 +56,9 @@ def _places(
     """
     level, first = 1 - LEVEL / max(tests or len(others), 1), number * len(others)
     gaps = [difference(evidence, runs, method, other, first + place, level) for place, other in enumerate(others)]
-    behind, ahead = ([contrary(*gap.estimate, below, gap.clusters, level) for gap in gaps] for below in (False, True))
+    behind, ahead = (
+        [contrary(*gap.estimate, below, gap.clusters, level, gap.freedom) for gap in gaps] for below in (False, True)
+    )
     return _place_of([gap.estimate for gap in gaps], ahead, behind)
 
 

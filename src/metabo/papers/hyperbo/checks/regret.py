@@ -100,7 +100,7 @@ def not_beaten(
                     gap = difference(evidence, here, own, other, len(found))
                     label = f"{name(own)} minus {name(other)} {when}:"
                     measured = unit(evidence) if threshold is None else "share solved"
-                    one = similar(label, gap.estimate, limit, threshold is None, measured, gap.clusters)
+                    one = similar(label, gap.estimate, limit, threshold is None, measured, gap.clusters, gap.freedom)
                     found.append(gap.told(one))
     found += [*absent(methods, evidence.runs), *absent(by, evidence.runs)]
     return together(found, "comparisons")
@@ -120,7 +120,9 @@ def plateaus(evidence: Evidence, method: str, start: int, most: float = 0.1) -> 
     label = f"mean regret of {name(method)}: {before.mean():.3g} at iteration {start}, {after.mean():.3g} at the last"
     label += f" ({fall:.0%} less); the last minus {1 - most:.0%} of the first:"
     effect = most * float(before.mean())
-    return gap.told(order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters))
+    return gap.told(
+        order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters, freedom=gap.freedom)
+    )
 
 
 def larger_gain(evidence: Evidence, methods: Sequence[str], others: Sequence[str], fewer: str, more: str) -> Finding:
@@ -140,7 +142,9 @@ def larger_gain(evidence: Evidence, methods: Sequence[str], others: Sequence[str
             gap = compared(evidence, (few - many) - (other_few - other_many), len(found))
             label = f"fall of regret of {name(own)} minus that of {name(other)}:"
             effect = MARGIN * abs(float(few.mean()))
-            one = order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters)
+            one = order(
+                label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters, freedom=gap.freedom
+            )
             found.append(gap.told(one))
     lost = [untestable(f"{name(m)} was not run on both splits") for m in others if m not in there]
     return together([*found, *lost], "comparisons")

@@ -72,7 +72,9 @@ def _beside(
 ) -> Finding:
     gap = difference(evidence, here, run, reference, place, level)
     effect = tenth_of_random(here, reference)
-    return gap.told(order(label, gap.estimate, below, unit(evidence), effect=effect, clusters=gap.clusters))
+    return gap.told(
+        order(label, gap.estimate, below, unit(evidence), effect=effect, clusters=gap.clusters, freedom=gap.freedom)
+    )
 
 
 class _Line(NamedTuple):
@@ -112,7 +114,15 @@ def trend_down(evidence: Evidence, methods: Sequence[str]) -> Finding:
             found.append(untestable(f"{name(method)} was run with one size, or not at all"))
             continue
         gap = line.change
-        one = order(line.label, gap.estimate, True, unit(evidence), effect=line.margin, clusters=gap.clusters)
+        one = order(
+            line.label,
+            gap.estimate,
+            True,
+            unit(evidence),
+            effect=line.margin,
+            clusters=gap.clusters,
+            freedom=gap.freedom,
+        )
         found.append(gap.told(one))
     return together(found, "methods")
 
@@ -123,7 +133,7 @@ def trend_flat(evidence: Evidence, method: str) -> Finding:
     if line is None:
         return untestable(f"{name(method)} was run with one size, or not at all")
     gap = line.change
-    return gap.told(similar(line.label, gap.estimate, line.margin, False, unit(evidence), gap.clusters))
+    return gap.told(similar(line.label, gap.estimate, line.margin, False, unit(evidence), gap.clusters, gap.freedom))
 
 
 def wider_beyond(evidence: Evidence, methods: Sequence[str], size: float) -> Finding:
@@ -149,7 +159,9 @@ def wider_beyond(evidence: Evidence, methods: Sequence[str], size: float) -> Fin
         label = f"{name(method)}: band {many:.3g} wide above {size:g}, {few:.3g} up to it; distance from the median"
         label += " above minus up to it:"
         effect = tenth_of_random(here, own["run"].iloc[0])
-        one = order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters)
+        one = order(
+            label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters, freedom=gap.freedom
+        )
         found.append(gap.told(one))
     return together(found, "methods")
 

@@ -74,7 +74,7 @@ def bands_meet(evidence: Evidence) -> Finding:
             continue
         gap = difference(evidence, here, row.method, row.reference, len(found))
         label = f"{both} {when} (bands meet in {row.bands_meet:.0%} of the iterations):"
-        one = verdicts.about_equal(label, gap.estimate, limit, unit(evidence), gap.clusters)
+        one = verdicts.about_equal(label, gap.estimate, limit, unit(evidence), gap.clusters, gap.freedom)
         found.append(gap.told(one))
     return together(found, "pairs")
 
@@ -100,7 +100,9 @@ def _equal(
     for place, (first, second) in enumerate(pairs):
         gap = difference(evidence, here, first, second, place)
         label, limit = f"{name(first)} minus {name(second)}:", limits[first, second]
-        found.append(gap.told(verdicts.about_equal(label, gap.estimate, limit, unit(evidence), gap.clusters)))
+        found.append(
+            gap.told(verdicts.about_equal(label, gap.estimate, limit, unit(evidence), gap.clusters, gap.freedom))
+        )
     return found
 
 
@@ -199,7 +201,9 @@ def wider_spread(evidence: Evidence, panel: str, than: str, metric: str = "last"
     gap = jackknifed(evidence, wider, values.shape[1], here.tasks)
     label = f"range over structures {when}, {panel} minus {than}:"
     effect = tenth_of_random(here, sides[1])
-    return gap.told(order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters))
+    return gap.told(
+        order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters, freedom=gap.freedom)
+    )
 
 
 def falls_with_size(evidence: Evidence, panel: str, metric: str, mean: str) -> Finding:
