@@ -166,9 +166,7 @@ def test_spaces_that_test_on_the_same_data_sets_are_crossed_with_them():
             weighted[space, name] = (gap - crossed["difference"]) / (4 * len(own))
     share = {(space, name): 1 / (4 * len(own)) for space, own in names.items() for name in own}
     of_set = {name: sum(w for (_, n), w in share.items() if n == name) for name in level}
-    over_sets = sum(
-        sum(v for (_, n), v in weighted.items() if n == name) ** 2 / (1 - w) for name, w in of_set.items()
-    )
+    over_sets = sum(sum(v for (_, n), v in weighted.items() if n == name) ** 2 / (1 - w) for name, w in of_set.items())
     over_tasks = sum(v**2 / (1 - share[task]) for task, v in weighted.items())
     over_spaces = ((nested["high"] - nested["difference"]) / scipy.stats.t.ppf(0.975, 3)) ** 2
     freedom = degrees_of_freedom(np.array([list(level).index(n) for _, n in share]), np.array(list(share.values())))
