@@ -62,6 +62,7 @@ UNDECIDED = {
 UNTESTED = {
     "gate": ("because a control fails",) * 2,
     "data": ("because it needs data that this run does not have", "because they need data that this run does not have"),
+    "beyond": ("because no run could show or refute it", "because no run could show or refute them"),
 }
 OTHERWISE = ("for the reason that the scorecard gives", "for the reasons that the scorecard gives")
 

@@ -100,7 +100,8 @@ def test_a_part_that_was_not_run_leaves_the_claim_untestable(results):
 
 def test_an_untestable_claim_says_why(results):
     table, _, _ = judged([claim(untestable="No run has it.")], results)
-    assert table[["role", "verdict", "said"]].values.tolist() == [["claim", UNTESTABLE, "No run has it."]]
+    said = [["claim", UNTESTABLE, "beyond", "No run has it."]]
+    assert table[["role", "verdict", "cause", "said"]].values.tolist() == said
 
 
 def told(verdict, on="pd1_mini", beside="", reading="", **more):

@@ -168,7 +168,7 @@ def other_metrics(paper: str, test: ClaimTest) -> list[tuple[str, ClaimTest]]:
 
 def _rows(claim: Claim, told: Sequence[Judged], rung: str) -> list[dict[str, object]]:
     if claim.untestable:
-        return [_row(claim, CLAIM, "", rung, "", "", untestable(claim.untestable), "")]
+        return [_row(claim, CLAIM, "", rung, "", "", untestable(claim.untestable), "beyond")]
     parts = [one for one in told if one.cell.role == PART]
     beside = [one for one in told if one.cell.role == BESIDE]
     finding, cause = settled(claim, parts, beside, rung)

@@ -34,6 +34,7 @@ CAUSES = {
     "untested": "contradicted under the readings that can be tested; another one that the paper allows cannot be",
     "ours": "a known departure of this project",
     "gate": "a control of the benchmark or of a method fails, so that nothing can be concluded",
+    "beyond": "no run could show or refute it: the paper gives nothing to compare with, or speaks of all algorithms",
     "unresolved": "contradicted here, and no rung, benchmark or reading says why",
 }
 """Why a claim does not hold."""
