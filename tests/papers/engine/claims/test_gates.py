@@ -57,6 +57,20 @@ def test_the_true_prior_must_beat_random_whatever_other_methods_do():
     assert hierarchical.gates(evidence({}, gp_truth=0.5)) == []
 
 
+def test_what_mphd_learns_must_beat_random_where_its_model_is_true():
+    """Each candidate once, with the acquisition that is its own; a method without past tasks answers for nothing."""
+    order = np.arange(LENGTH)
+    shown = {"rand": order, "gp_truth": order, "mphd": order, "base_gp": order, "hgp_flat": order, "mphd-ei": order}
+    levels = {"rand": 1.0, "gp_truth": 0.5, "mphd": 0.6, "base_gp": 1.1, "hgp_flat": 1.2, "mphd_x_ei": 1.3}
+    found = by_name(hierarchical.gates(evidence(shown, **levels)), hierarchical.WORKS)
+    assert {subjects: gate.passed for subjects, gate in found.items()} == {("mphd",): True, ("base_gp",): False}
+    assert all(gate.everywhere for gate in found.values())
+    again = {**shown, "rand": 7}  # where candidates may be queried again, sticking to one is another gate's matter
+    assert not by_name(hierarchical.gates(evidence(again, **levels)), hierarchical.WORKS)
+    levels.pop("gp_truth")
+    assert not hierarchical.gates(evidence(shown, **levels))
+
+
 def test_three_priors_that_differ_do_not_hide_a_clear_advantage():
     table = made.runs(LENGTH, tasks=12, rand=1.0, h_nll=0.5).assign(candidate=0)
     spread = table["prior_seed"].map({0: 0.6, 1: 1.0, 2: 1.5}).where(table["method"] == "h_nll", 1.0)
