@@ -94,6 +94,11 @@ def test_folds_of_one_size_have_students_interval_of_their_means():
     assert clusters(12, fold).freedom == pytest.approx(3)
 
 
+def test_degrees_of_freedom_of_pd1_mini():
+    """As a number: WITHIN is a choice, which the error rates in test_characteristics.py ask for."""
+    assert clusters(24, np.repeat(range(7), SUITE)).freedom == pytest.approx(4.064, abs=0.001)
+
+
 def test_folds_unlike_in_size_have_fewer_degrees_of_freedom():
     """As many as units less one at most, and the fewer, the more of the tasks one fold has."""
     freedom = [clusters(sum(sizes), np.repeat(range(3), sizes)).freedom for sizes in ((4, 4, 4), (2, 4, 6), (1, 1, 10))]

@@ -7,7 +7,7 @@
 - `budgets`: regret, area, distinct queries and solved runs after a number of queries;
 - `speedups`: how many iterations fewer one method needs than another;
 - `pools`, `ceiling`: what the rows of one task can decide, and what a model of them reaches;
-- `inference`: Pearson correlation, paired bootstrap, variance split.
+- `inference`: Pearson correlation, paired differences, variance split.
 
 `description` reads the benchmark itself and returns tables of its tasks and search spaces, and the counts of its
 loader. Metrics that only one paper shows (losses, sweeps, online tuning, ...) are in `metabo.papers.{paper}.metrics`.

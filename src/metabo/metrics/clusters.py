@@ -92,7 +92,7 @@ def two_way(
 
 def variance_of_mean(values: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     """Return the cluster-robust variance (...) of the weighted mean over tasks of `values` (..., K): CR2 of Bell and
-    McCaffrey (2002).
+    McCaffrey (2002), if tasks of a cluster weigh the same; else unbiased where variances are inverse to weights.
 
     The sum over clusters of the squared sum of weighted deviations from the mean, each divided by 1 - W, with W the
     weight of the cluster; G / (G - 1) times the plain sum where all weigh the same. `labels` (K,): clusters, 0 to

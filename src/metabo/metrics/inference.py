@@ -1,4 +1,4 @@
-"""Inference: correlations, paired differences with bootstrap intervals, and the sources of variance."""
+"""Inference: correlations, paired differences with intervals, and the sources of variance."""
 
 from collections.abc import Sequence
 from functools import partial

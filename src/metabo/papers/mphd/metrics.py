@@ -173,8 +173,9 @@ def resampled_repetitions(parts: Mapping[str, Runs], method: str, reference: str
 def differences(
     parts: Mapping[str, Runs], methods: Sequence[str], reference: str, iterations: Sequence[int], seed: int
 ) -> pd.DataFrame:
-    """Return method, reference, iteration, difference, area, overtaken, units, suite_units, and the ends of the
-    intervals: low, high, area_low, area_high, overtaken_low, overtaken_high for a new space, suite_low and so on for
+    """Return method, reference, iteration, difference, area, overtaken, units, suite_units, freedom, and intervals.
+
+    Their ends: low, high, area_low, area_high, overtaken_low, overtaken_high for a new space, suite_low and so on for
     this suite.
 
     `difference`: regret of the method minus the reference's at an iteration. `area`: the same for the mean over all
@@ -184,7 +185,8 @@ def differences(
     NaN if there is but one. They are symmetric, as p values need them, so those of `overtaken` may reach beyond the
     iterations. Where several spaces test on the same data sets, those are units of a difference and an
     area too (`_with_data_sets`). `units`, `suite_units`: independent draws that the intervals rest on (`_units`,
-    `resampled_repetitions`).
+    `resampled_repetitions`). `freedom`: degrees of freedom of the intervals of a difference and an area for a new
+    space; all others have one fewer than units.
     """
     every = next(iter(parts.values())).iterations
     rows = []
@@ -203,11 +205,15 @@ def differences(
             half, area, crossed = (
                 _half_width(of, units, more) for of in (draws, draws.mean(axis=1, keepdims=True), _lead(draws)[:, None])
             )
-            if not kind and units > 1 and _shared(parts):
-                half, area = (
-                    _with_data_sets(parts, of, width, units, more)
-                    for of, width in ((tasks, half), (tasks.mean(axis=1, keepdims=True), area))
-                )
+            if not kind:
+                shared = units > 1 and _shared(parts)
+                freedom = _freedom(parts, units) if shared else units - 1
+                whole["freedom"] = freedom
+                if shared:
+                    half, area = (
+                        _with_data_sets(parts, of, width, units, freedom, more)
+                        for of, width in ((tasks, half), (tasks.mean(axis=1, keepdims=True), area))
+                    )
             first = float(_lead(gap[None])[0])
             ends |= {f"{kind}low": gap - half, f"{kind}high": gap + half}
             whole |= {"area": gap.mean(), "overtaken": first, f"{kind}units": units}
@@ -267,27 +273,41 @@ def _task_gaps(parts: Mapping[str, Runs], method: str, reference: str) -> np.nda
     return np.concatenate(gaps)
 
 
+def _weights(parts: Mapping[str, Runs]) -> np.ndarray:
+    """Return the weight of each task of all spaces in a mean over tasks, then over spaces."""
+    sizes = [len(runs.tasks) for runs in parts.values()]
+    return np.repeat(1 / (len(parts) * np.array(sizes)), sizes)
+
+
+def _freedom(parts: Mapping[str, Runs], units: int) -> float:
+    """Return the degrees of freedom of an interval where spaces test on the same data sets: the lesser of spaces and
+    data sets.
+
+    Spaces weigh the same, so that Student's t of one fewer stays valid where some have few tasks and vary more
+    (Ibragimov and Müller 2010); data sets weigh unlike (`metabo.metrics.clusters.degrees_of_freedom`).
+    """
+    of = _labels(parts)
+    return min(units - 1, degrees_of_freedom(of.unit if of.data_set is None else of.data_set, _weights(parts)))
+
+
 def _with_data_sets(
-    parts: Mapping[str, Runs], gaps: np.ndarray, half: np.ndarray, units: int, overlap: float
+    parts: Mapping[str, Runs], gaps: np.ndarray, half: np.ndarray, units: int, freedom: float, overlap: float
 ) -> np.ndarray:
     """Return half the interval's width (iterations,) where spaces test on the same data sets.
 
     The bootstrap's variance, over spaces, plus that over data sets minus that over tasks about one data set in one
     space, and not below the larger of the first two (`metabo.metrics.clusters`; spaces weigh equally). `gaps`: (tasks,
-    iterations); `half`: of the bootstrap, with `units` units and `overlap`, a share of the variance over spaces. Spaces
-    weigh the same, so that they have as many degrees of freedom as spaces less one; data sets may have fewer.
+    iterations); `half`: of the bootstrap, with `units` units and `overlap`, a share of the variance over spaces;
+    `freedom`: of the interval.
     """
-    of = _labels(parts)
-    sizes = [len(runs.tasks) for runs in parts.values()]
-    weights = np.repeat(1 / (len(parts) * np.array(sizes)), sizes)
+    of, weights = _labels(parts), _weights(parts)
     reach = student_t.ppf(0.5 + LEVEL / 2, units - 1)
 
     def one_way(labels: np.ndarray) -> np.ndarray:
         spaces = of.data_set is not None and labels is of.unit
         return (half / reach) ** 2 / (1 + overlap) if spaces else variance_of_mean(gaps.T, labels, weights)
 
-    freedom = degrees_of_freedom(of.unit if of.data_set is None else of.data_set, weights)
-    quantile = student_t.ppf(0.5 + LEVEL / 2, min(units - 1, freedom))
+    quantile = student_t.ppf(0.5 + LEVEL / 2, freedom)
     return np.asarray(quantile * np.sqrt(two_way(of, one_way, overlap)))
 
 

@@ -69,7 +69,12 @@ def estimates(good):
 def suited(row):
     """Add to a row of differences over spaces the same intervals for this suite, of 40 seeds."""
     ends = ("low", "high", "area_low", "area_high", "overtaken_low", "overtaken_high")
-    return {**row, **{f"suite_{end}": row[end] for end in ends if end in row}, "suite_units": 40}
+    return {
+        **row,
+        **{f"suite_{end}": row[end] for end in ends if end in row},
+        "suite_units": 40,
+        "freedom": row["units"] - 1,
+    }
 
 
 def spaces(good, method="mphd", acquisition="pi", suffix=""):

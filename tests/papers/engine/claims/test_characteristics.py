@@ -18,6 +18,7 @@ from scipy.stats import rankdata
 from scipy.stats import t as student
 
 from metabo.metrics import Runs, paired_difference
+from metabo.metrics.clusters import clusters, variance_of_mean
 from metabo.metrics.runs import shared_training
 from metabo.papers.engine.claims.comparing import independent_folds
 from metabo.papers.engine.claims.intervals import of_ranks
@@ -72,6 +73,34 @@ NOISE = 3 * np.sqrt(0.025 * 0.975 / STUDIES)
 def test_independent_folds(benchmark):
     holds, contradicted, covered = decided(*SIZES[benchmark], rho=0.0, overlap=0.0, seed=1)
     assert max(holds, contradicted) <= 0.025 + NOISE and 0.93 <= covered <= 0.97
+
+
+@pytest.mark.parametrize("alone", [0.3, 1.0, 2.0])
+@pytest.mark.parametrize("priors", [3, 5])
+def test_folds_unlike_in_size_are_wrong_as_rarely(priors, alone):
+    """40,000 studies at pd1_mini's sizes: with the folds less one as degrees of freedom, which was the rule, more than
+    the limit are wrong; with those of the folds' sizes, at most that, within three standard errors."""
+    tasks, studies = SIZES["pd1_mini"][0], 40_000
+    rng, number = np.random.default_rng(11), np.repeat(np.arange(len(tasks)), tasks)
+    fold = rng.normal(size=(studies, len(tasks)))[:, number]
+    own = alone * rng.normal(size=(studies, len(number)))
+    means = fold + own + 0.5 / np.sqrt(priors) * rng.normal(size=(studies, len(number)))
+    value, of = means.mean(axis=1), clusters(len(number), number)
+    statistic = value / np.sqrt(variance_of_mean(means, of.unit))
+    resampled = value / np.sqrt(of.units / (of.units - 1) * bootstrap_variance(means, tasks))
+    wrong = [(np.mean(x < -limit), np.mean(x > limit)) for x, limit in (
+        (statistic, student.ppf(0.975, of.freedom)), (resampled, student.ppf(0.975, len(tasks) - 1)),
+    )]  # fmt: skip
+    assert max(wrong[0]) <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / studies)
+    assert min(wrong[1]) > 0.0285
+
+
+def bootstrap_variance(means: np.ndarray, tasks: Sequence[int]) -> np.ndarray:
+    """The variance of the mean of resampled folds, as its linear approximation has it: the squared sums of the folds'
+    deviations."""
+    number = np.repeat(np.arange(len(tasks)), tasks)
+    deviations = (means - means.mean(axis=1, keepdims=True)) / means.shape[1]
+    return sum(deviations[:, number == fold].sum(axis=1) ** 2 for fold in range(len(tasks)))
 
 
 def crossed(

@@ -302,7 +302,7 @@ def test_no_worse_allows_a_tenth_of_random(ei, verdict):
 def test_the_estimand_says_which_interval_of_spaces_decides():
     """Sure on these spaces, of 40 seeds; not on a new one, of nine."""
     row = {"method": "mphd_non_nn", "reference": "mphd", "panel": "default", "acquisition": "pi", "iteration": 100,
-           "difference": 0.05, "low": -0.02, "high": 0.12, "units": 9,
+           "difference": 0.05, "low": -0.02, "high": 0.12, "units": 9, "freedom": 6.5,
            "suite_low": 0.04, "suite_high": 0.06, "suite_units": 40}  # fmt: skip
     ends = [{"panel": "default", "acquisition": "pi", "method": "rand", "last": 0.5}]
     given = numbers("mphd_l", keys=["iteration"], difference=[row], ending=ends)

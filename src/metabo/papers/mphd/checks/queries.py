@@ -73,6 +73,7 @@ def _rows(evidence: Evidence, table: str, reference: str, panel: str, acquisitio
 def _found(evidence: Evidence, row, label: str, below: bool, unit: str, effect: float | None) -> Finding:
     """Return the finding of an order of a row's difference and 0, by the evidence's estimand, with both intervals."""
     suite, new = (row.suite_low, row.suite_high), (row.low, row.high)
-    ends, units = (suite, row.suite_units) if evidence.estimand == "suite" else (new, row.units)
-    one = order(label, (row.difference, *ends), below, unit, effect=effect, clusters=int(units))
+    suited = evidence.estimand == "suite"
+    ends, units, freedom = (suite, row.suite_units, None) if suited else (new, row.units, float(row.freedom))
+    one = order(label, (row.difference, *ends), below, unit, effect=effect, clusters=int(units), freedom=freedom)
     return replace(one, suite=suite, new=new)

@@ -65,12 +65,14 @@ def _gaps(evidence: Evidence, method: str, others: str | Sequence[str], but: Seq
 
 
 class _Gap(NamedTuple):
-    """A difference with its interval and units by the evidence's estimand, and both intervals."""
+    """A difference with its interval and units by the evidence's estimand, and both intervals. `freedom`: degrees of
+    freedom of the interval, where they are not the units less one."""
 
     estimate: Estimate
     units: int
     suite: tuple[float, float]
     new: tuple[float, float]
+    freedom: float | None = None
 
     def told(self, found: Finding) -> Finding:
         """Add both intervals to a finding on this number."""
@@ -85,7 +87,8 @@ def _gap(evidence: Evidence, row, columns: Sequence[str], turned: bool = False) 
         value, suite, new = 0 - value, (0 - suite[1], 0 - suite[0]), (0 - new[1], 0 - new[0])
     suited = evidence.estimand == "suite"
     units = int(row.suite_units if suited else row.units)
-    return _Gap((value, *(suite if suited else new)), units, suite, new)
+    freedom = None if suited or columns == CROSSED else float(row.freedom)
+    return _Gap((value, *(suite if suited else new)), units, suite, new, freedom)
 
 
 def _turned(evidence: Evidence, row, metric: str = "last") -> _Gap:
@@ -137,7 +140,11 @@ def _orders(evidence, method, others, but, panel, acquisitions, metric, below) -
         for row in rows[rows["iteration"] == rows["iteration"].max()].itertuples():
             label = f"{name(method)} minus {name(row.method)}, {panel}, {acq}, {metric}:"
             gap = _turned(evidence, row, metric)
-            found.append(gap.told(order(label, gap.estimate, below, UNIT, effect=effect, clusters=gap.units)))
+            found.append(
+                gap.told(
+                    order(label, gap.estimate, below, UNIT, effect=effect, clusters=gap.units, freedom=gap.freedom)
+                )
+            )
         lost = [] if others == OTHERS else [other for other in others if other not in set(rows["method"])]
         found += [untestable(f"{name(method)} or {name(other)} was not run, {panel}, {acq}") for other in lost]
     return found
@@ -163,7 +170,7 @@ def matches(
         row = rows.loc[rows["iteration"].idxmax()]
         label = f"{name(method)} minus {name(reference)}, {panel}, {acq}, {metric}:"
         gap = _turned(evidence, row, metric)
-        found.append(gap.told(about_equal(label, gap.estimate, limit, UNIT, gap.units)))
+        found.append(gap.told(about_equal(label, gap.estimate, limit, UNIT, gap.units, gap.freedom)))
     return together(found, "comparisons")
 
 
@@ -186,7 +193,7 @@ def by_margin(evidence: Evidence, method: str, other: str, panel: str, deviation
     label = f"{name(method)} minus {name(other)}, {panel}: {-float(row['difference']):.3g}; plus {deviations:g} pooled "
     label += f"deviations over {seeds} seeds ({spread:.3g}):"
     effect = MARGIN * _random(evidence, panel, "pi", "last")
-    return order(label, shifted, True, UNIT, effect=effect, clusters=gap.units)
+    return order(label, shifted, True, UNIT, effect=effect, clusters=gap.units, freedom=gap.freedom)
 
 
 def _seeds(evidence: Evidence, panel: str) -> int:
@@ -209,7 +216,9 @@ def ahead_then_behind(
         label = f"{name(method)} minus {name(reference)} at iteration {row.iteration}:"
         effect = MARGIN * _random(evidence, panel, "pi", int(row.iteration))
         gap, below = _gap(evidence, row, METRICS["last"]), row.iteration == early
-        found.append(gap.told(order(label, gap.estimate, below, UNIT, effect=effect, clusters=gap.units)))
+        found.append(
+            gap.told(order(label, gap.estimate, below, UNIT, effect=effect, clusters=gap.units, freedom=gap.freedom))
+        )
     if early not in set(rows["iteration"]) or not (rows["iteration"] >= late).any():
         found.append(untestable(f"{name(method)} was not run at iteration {early} and from {late} on"))
     return together(found, "iterations")
@@ -248,7 +257,7 @@ def costs_little(evidence: Evidence, method: str, deviations: float = 1.0) -> Fi
     beyond = combined((1.0, gap.estimate), (-deviations, of_deviation(spread, 2 * (seeds - 1))))
     label = f"{name(method)}: last regret {last[0]:.3g}, without the test space {last[1]:.3g}; the rise minus "
     label += f"{deviations:g} deviations over {seeds} seeds ({spread:.3g}):"
-    return order(label, beyond, True, UNIT, effect=deviations * spread, clusters=gap.units)
+    return order(label, beyond, True, UNIT, effect=deviations * spread, clusters=gap.units, freedom=gap.freedom)
 
 
 def best_acquisition(evidence: Evidence, method: str, acquisition: str = "pi", margin: float = MARGIN) -> Finding:
@@ -263,7 +272,7 @@ def best_acquisition(evidence: Evidence, method: str, acquisition: str = "pi", m
     for row in rows[rows["iteration"] == rows["iteration"].max()].itertuples():
         label = f"{name(method)} with {acquisition} minus with {RunId.parse(row.method).acquisition}:"
         limit, gap = margin * _random(evidence, row.panel, row.acquisition, "last"), _turned(evidence, row)
-        found.append(gap.told(similar(label, gap.estimate, limit, True, UNIT, gap.units)))
+        found.append(gap.told(similar(label, gap.estimate, limit, True, UNIT, gap.units, gap.freedom)))
     return together(found, "acquisitions")
 
 

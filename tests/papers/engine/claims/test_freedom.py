@@ -1,0 +1,114 @@
+"""P values have the degrees of freedom of the interval that they are made from, in every check.
+
+A check is judged twice, the second time with intervals of FREEDOM degrees of freedom. The statistic (the distance from
+the bound in standard errors) must be the same in both.
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from metabo.metrics.clusters import TaskClusters
+from metabo.papers.engine.claims.power import clusters_needed, power_of
+from metabo.papers.engine.claims.verdicts import about_equal, order, similar
+from tests.papers.engine.claims import cases_across
+from tests.papers.engine.claims.made import run
+from tests.papers.engine.claims.test_checks import CASES
+
+FREEDOM = 1.5
+OF_TABLES = ("ahead_then_behind", "beaten_by", "beats", "best_acquisition", "falls_less", "fewer_queries", "matches")
+"""Checks of MPHD's tables of differences, which have the degrees of freedom as a column."""
+OTHERWISE = {"correlation", "lowest_rank", "rank_improves", "fewest_needed"}
+"""Checks whose p values are made in another way: of Fisher's z (test_checks.py), of ranks (test_intervals.py), and of
+several methods, of which the interval is that of one."""
+PARTS = 20
+"""Holm's correction multiplies a p value by up to the number of parts."""
+
+
+def leaves(name: str, good: bool) -> list:
+    """The comparisons of a case about a new data set that have an interval and p values."""
+    evidence, arguments = CASES[name](good)[:2]
+    found = run(name, evidence.about("new"), arguments)
+    return [leaf for leaf in found.parts or (found,) if leaf.low is not None and leaf.support is not None]
+
+
+def half(leaf) -> float:
+    return (leaf.high - leaf.low) / 2
+
+
+def statistics(p: float, freedom: float, corrections: range) -> np.ndarray:
+    """The statistics in standard errors that a p value may stand for."""
+    return np.array([student.isf(p / parts, freedom) for parts in corrections])
+
+
+def same_statistic(first, second, freedom: float, scale: float = 1.0) -> bool:
+    """Whether the second finding has the statistic of the first, times `scale`, with FREEDOM degrees of freedom."""
+    for one, other in ((first.support, second.support), (first.against, second.against)):
+        if not 1e-12 < one < 0.4:  # the other tail, or no room for a correction
+            continue
+        before, after = (statistics(p, f, range(1, PARTS)) for p, f in ((one, freedom), (other, FREEDOM)))
+        if not np.isclose(before * scale, after, rtol=1e-5).any():
+            return False
+    return True
+
+
+def judged_twice(name: str, change) -> list[tuple]:
+    """Pairs of comparisons, before and after `change`."""
+    before = [leaf for good in (True, False) for leaf in leaves(name, good)]
+    change()
+    after = [leaf for good in (True, False) for leaf in leaves(name, good)]
+    assert len(before) == len(after)
+    return list(zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - set(OF_TABLES) - OTHERWISE))
+def test_p_values_of_runs_have_the_degrees_of_freedom_of_their_intervals(name, monkeypatch):
+    for first, second in judged_twice(
+        name, lambda: monkeypatch.setattr(TaskClusters, "freedom", property(lambda _: FREEDOM))
+    ):
+        if half(first) > 0 and half(second) > 1.001 * half(first):  # else of seeds or draws, or a place
+            assert same_statistic(first, second, first.clusters - 1), first.said
+
+
+def test_most_checks_of_runs_have_folds(monkeypatch):
+    """So that the test above is about something."""
+    before = {name: [half(leaf) for leaf in leaves(name, True)] for name in CASES}
+    monkeypatch.setattr(TaskClusters, "freedom", property(lambda _: FREEDOM))
+    after = {name: [half(leaf) for leaf in leaves(name, True)] for name in CASES}
+    longer = {name for name in CASES if any(b > 1.001 * a for a, b in zip(before[name], after[name], strict=True))}
+    assert len(longer - OTHERWISE) >= 25
+
+
+@pytest.mark.parametrize("name", OF_TABLES)
+def test_p_values_of_mphds_tables_have_the_degrees_of_freedom_that_these_name(name, monkeypatch):
+    suited = cases_across.suited
+
+    def fewer():
+        monkeypatch.setattr(cases_across, "suited", lambda row: {**suited(row), "freedom": FREEDOM})
+
+    compared = 0
+    for first, second in judged_twice(name, fewer):
+        if not half(first) > 0:
+            continue
+        assert half(second) == half(first)  # the table's own
+        scale = student.ppf(0.975, FREEDOM) / student.ppf(0.975, first.clusters - 1)
+        assert same_statistic(first, second, first.clusters - 1, scale), first.said
+        compared += 1
+    assert compared
+
+
+def test_power_and_margins_have_them_too():
+    interval = (-1.0, -3.0, 1.0)
+    error = 2.0 / student.ppf(0.975, FREEDOM)
+    found = order("a", interval, effect=1.5, clusters=7, freedom=FREEDOM)
+    assert found.support == pytest.approx(student.sf(1.0 / error, FREEDOM))
+    draws = 1.5 / error + np.random.default_rng(0).normal(size=200_000)
+    spread = np.sqrt(np.random.default_rng(1).chisquare(FREEDOM, 200_000) / FREEDOM)
+    assert found.power == pytest.approx(np.mean(draws / spread > student.ppf(0.975, FREEDOM)), abs=0.005)
+    assert found.power == power_of(2.0, 1.5, 7, freedom=FREEDOM) != power_of(2.0, 1.5, 7)
+    assert found.needed == clusters_needed(2.0, 1.5, 7, freedom=FREEDOM)
+    alike = about_equal("a", interval, 2.0, clusters=7, freedom=FREEDOM)
+    assert alike.support == pytest.approx(student.sf(1.0 / error, FREEDOM))
+    assert similar("a", interval, 2.0, clusters=7, freedom=FREEDOM).support == pytest.approx(
+        student.sf(3.0 / error, FREEDOM)
+    )
