@@ -10,9 +10,9 @@ import pytest
 
 from metabo.cli import main
 from metabo.errors import DataError
-from metabo.evidence import adding, losses, manifest
+from metabo.evidence import adding, describing, losses, manifest
 from metabo.plan import codegraph, digests
-from metabo.records import results
+from metabo.records import inventory, results
 from metabo.records.files import digest
 from tests import tiny
 from tests.evidence.conftest import COMMIT, make, record, resealed
@@ -22,6 +22,7 @@ SCALE = KEPT / "laptop"
 TABLE = SCALE / "bo/tiny/held_out/h_nll-pi.parquet"
 PRIOR = SCALE / "priors/tiny/held_out/h_nll.npz"
 FOLDER = Path("results/laptop")
+ROOT = Path(__file__).parents[2]
 
 
 def verified(capsys, *options):
@@ -95,6 +96,23 @@ def test_results_that_the_present_code_would_make_anew_are_named(run, capsys):
     adding.add(FOLDER, KEPT)
     main(["evidence", "list"])
     assert f"{said} bo/tiny/held_out/h_nll-pi.parquet, data/tiny.npz\n" in capsys.readouterr().out
+
+
+def test_jobs_that_were_planned_with_the_table_of_typical_times_run_the_same_code(run):
+    """Until 2026-11-29 it was an input of every job; what was recorded then still counts, with that table alone."""
+    path = FOLDER / "bo/tiny/held_out/h_nll-pi.json"
+    own = json.loads(path.read_text())
+    found = digests.of_all(codegraph.inputs(codegraph.stage_roots("bo", own["spec"])))
+    for table, outdated in ((describing.TYPICAL, False), ("0" * digests.LENGTH, True)):
+        resealed(path, depends_sha256=digests.joined([*found, table]))
+        records = inventory.take(FOLDER.absolute()).records
+        assert ("bo/tiny/held_out/h_nll-pi.parquet" in describing.outdated(records)) == outdated
+
+
+def test_what_the_project_records_is_of_its_present_code():
+    """Else nothing of it can be restored. After an edit that changes results, run these again and add them."""
+    records = inventory.take((ROOT / "evidence" / "published").absolute()).records
+    assert len(records) > 300 and describing.outdated(records) == []
 
 
 def test_only_what_an_artefact_was_made_from_is_kept(run):
@@ -248,7 +266,7 @@ def test_a_result_of_a_checkout_with_changes_counts_if_a_commit_has_its_code(run
     assert verified(capsys)[0] == 0
 
     now["commit"] = "d" * 40  # whose code is another: what was noted stays
-    monkeypatch.setattr(adding, "code_of", lambda record: "another")
+    monkeypatch.setattr(adding, "_same_code", lambda record: False)
     adding.add(FOLDER, KEPT)
     assert manifest.read(SCALE)["same_code"] == {name: "c" * 40}
     own.write_text(whole)  # made again, at a commit

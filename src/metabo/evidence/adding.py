@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from metabo.errors import DataError
 from metabo.evidence import earlier, losses
-from metabo.evidence.describing import code_of, describe, stage_of
+from metabo.evidence.describing import describe, runs_same_code, stage_of
 from metabo.evidence.manifest import (
     LARGEST,
     LARGEST_STUDY,
@@ -175,7 +175,7 @@ def _with_changes(records: Iterable[StoredSidecar], results: Path, before: Manif
             continue
         if not is_clean(here):
             why = "this checkout has changes too, so that it cannot tell; commit them and add again"
-        elif record.content.get("depends_sha256") != code_of(record) or not _same_files(record):
+        elif not (_same_code(record) and _same_files(record)):
             why = (
                 "its code is not that of the present commit; check out the one that has it, or delete it and run again"
             )
@@ -184,6 +184,10 @@ def _with_changes(records: Iterable[StoredSidecar], results: Path, before: Manif
             continue
         raise DataError(f"{results}: {record.result} was made by a checkout with changes that no commit had, and {why}")
     return found
+
+
+def _same_code(record: StoredSidecar) -> bool:
+    return runs_same_code(record, stage_of(record), record.content.get("spec", {}))
 
 
 def _same_files(record: StoredSidecar) -> bool:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from metabo.errors import DataError
 from metabo.evidence import manifest
 from metabo.evidence.adding import KEPT
+from metabo.evidence.describing import runs_same_code
 from metabo.evidence.manifest import NAME, below
-from metabo.plan import codegraph, digests
+from metabo.plan import digests
 from metabo.plan.chain import PlannedJob
 from metabo.records import inventory
 from metabo.records.files import canonical, digest
@@ -87,8 +88,7 @@ def _reason(job: PlannedJob, record: StoredSidecar, kept: Path, results: Path) -
         return UNKEPT
     if canonical(record.content.get("spec")) != canonical(job.spec):
         return SETTINGS
-    code = digests.together(codegraph.inputs(codegraph.stage_roots(job.stage, job.spec)))
-    if record.content.get("depends_sha256") != code:
+    if not runs_same_code(record, job.stage, job.spec):
         return CODE
     return "" if all(_same(results, record, *one) for one in record.inputs.items()) else INPUTS
 
