@@ -29,8 +29,6 @@ SETTINGS = ("default", "ntot")
 
 TRUE, ORACLE = ("gp_truth", "hgp_truth"), "the true prior beats Random"
 """Methods with the parameters, or the priors, that synthetic functions were drawn from, and their gate."""
-KNOWN_MODEL = ("mphd_l",)
-"""Benchmarks on which the methods' own gate is."""
 WORKS = "beats Random on functions of a known model, each candidate once"
 
 

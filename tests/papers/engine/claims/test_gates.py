@@ -717,18 +717,3 @@ def test_every_artefact_with_runs_has_its_gates(paper):
         assert asked == set(shown["method"]), artefact.name
         seen += 1
     assert seen > 0
-
-
-@pytest.mark.parametrize(
-    ("paper", "benchmark", "online", "counts"),
-    [
-        ("mphd", "mphd_l", False, True),
-        ("mphd", "super_mini", False, False),
-        ("hyperbo", "mphd_l", False, False),
-        ("hyperbo", "control", False, True),
-        ("hyperbo", "pd1_mini", False, False),
-        ("hyperbo", "pd1_mini", True, True),
-    ],
-)
-def test_where_gates_are_that_count_on_all_artefacts(paper, benchmark, online, counts):
-    assert gates.counts_elsewhere(paper, benchmark, online) == counts

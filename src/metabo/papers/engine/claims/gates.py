@@ -93,14 +93,6 @@ def of(paper: str, evidence: Evidence) -> list[Gate]:
     return found
 
 
-def counts_elsewhere(paper: str, benchmark: str, online: bool) -> bool:
-    """Return whether gates of an artefact may be about a method on all artefacts (`Gate.everywhere`): on benchmarks
-    that are a control, in online tuning, and on benchmarks that the paper's module `gates` names (KNOWN_MODEL)."""
-    modules = map(importlib.import_module, registry.gate_modules(paper))
-    named = {name for module in modules for name in getattr(module, "KNOWN_MODEL", ())}
-    return online or registry.benchmark(benchmark).control or benchmark in named
-
-
 def of_runs(evidence: Evidence) -> list[Gate]:
     """Return the gates of BO runs, split by split: LEARNABLE, ASKING for every run's name, DIFFERING for pairs of
     acquisitions. Methods without a prior keep their name on all splits, so that runs are only unique within one."""

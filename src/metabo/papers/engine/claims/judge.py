@@ -18,6 +18,7 @@ from metabo.papers.engine.claims.gates import Gate
 from metabo.papers.engine.claims.settling import OWN_TABLE, ClaimCell, Judged, Place, settled
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest, cells
 from metabo.papers.engine.claims.verdicts import BESIDE, CLAIM, NOT_MADE, PART, Finding, untestable
+from metabo.plan import registry
 from metabo.plan.artefact import Artefact
 from metabo.plan.entries import CatalogueEntry
 
@@ -52,7 +53,7 @@ def judge(
     read: dict[str, list[str]] = {}
     resting: dict[tuple[Place, Gate], list[str]] = {}
     for place, artefact in artefacts.items():
-        if place[1] and gates.counts_elsewhere(artefact.entry.paper, place[1], bool(artefact.online)):
+        if place[1] and (registry.benchmark(place[1]).control or artefact.online):
             evidence, files = gather(artefact, root)
             resting |= {(place, gate): [] for gate in gates.of(artefact.entry.paper, evidence)}
             read[_label(place)] = _paths(files)
