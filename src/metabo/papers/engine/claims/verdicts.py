@@ -259,7 +259,9 @@ def _tail(value: float, half: float, clusters: int | None, level: float, freedom
     """Return P(as large as `value` | 0), from half the width of its interval."""
     if not half > 0:
         return 0.0 if value > 0 else 1.0
-    return float(1 - cdf(value / half * critical(clusters, level, freedom), clusters, freedom))
+    return cdf(
+        -value / half * critical(clusters, level, freedom), clusters, freedom
+    )  # not 1 - cdf, which ends at 1e-16
 
 
 def _with_power(
