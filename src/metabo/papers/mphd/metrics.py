@@ -17,13 +17,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student_t
 
 from metabo.errors import DataError, unknown
 from metabo.gp.constraints import FLOOR
 from metabo.metrics.budgets import budgets
-from metabo.metrics.clusters import TaskClusters, clusters, degrees_of_freedom, two_way, variance_of_mean
-from metabo.metrics.runs import Runs, paired, shared_training
+from metabo.metrics.runs import Runs, paired
+from metabo.papers.mphd.intervals import (
+    freedom_of,
+    half_width,
+    share_data_sets,
+    task_gaps,
+    training_overlap,
+    units_of,
+    with_data_sets,
+)
 from metabo.plan import registry
 from metabo.plan.entries import MethodEntry
 from metabo.plan.runs import RunId, acquisition_of, method_of, on_splits
@@ -34,7 +41,6 @@ PANELS = {
     "homogeneous": "with methods trained on the test space alone",
 }
 """Panels and their titles."""
-LEVEL = 0.95
 RESAMPLES = 10_000
 
 
@@ -181,10 +187,10 @@ def differences(
     `difference`: regret of the method minus the reference's at an iteration. `area`: the same for the mean over all
     iterations. `overtaken`: first iteration from which on the reference's mean regret stays the lower one; one beyond
     the last if it never does. Intervals of 95 %: Student's t times the deviation of the bootstrap means (of the
-    bootstrap's iterations), as in `metabo.metrics.paired_difference`, since percentiles are too narrow for few draws;
+    bootstrap's iterations), since percentiles are too narrow for few draws;
     NaN if there is but one. They are symmetric, as p values need them, so those of `overtaken` may reach beyond the
     iterations. Where several spaces test on the same data sets, those are units of a difference and an
-    area too (`_with_data_sets`). `units`, `suite_units`: independent draws that the intervals rest on (`_units`,
+    area too (`with_data_sets`). `units`, `suite_units`: independent draws that the intervals rest on (`units_of`,
     `resampled_repetitions`). `freedom`: degrees of freedom of the intervals of a difference and an area for a new
     space; all others have one fewer than units.
     """
@@ -193,25 +199,25 @@ def differences(
     for method in [m for m in methods if m != reference]:
         both = seed_curves(parts, [method, reference]).mean(axis=1)
         gap, whole = both[0] - both[1], {}
-        tasks = _task_gaps(parts, method, reference)
+        tasks = task_gaps(parts, method, reference)
         suite, repetitions = resampled_repetitions(parts, method, reference, seed)
         drawn = {
-            "": (resampled(parts, method, reference, seed), _units(parts, [method, reference])),
+            "": (resampled(parts, method, reference, seed), units_of(parts, [method, reference])),
             "suite_": (suite, repetitions),
         }
         ends = {}
         for kind, (draws, units) in drawn.items():
-            more = _overlap(parts, [method, reference]) if not kind else 0.0
+            more = training_overlap(parts, [method, reference]) if not kind else 0.0
             half, area, crossed = (
-                _half_width(of, units, more) for of in (draws, draws.mean(axis=1, keepdims=True), _lead(draws)[:, None])
+                half_width(of, units, more) for of in (draws, draws.mean(axis=1, keepdims=True), _lead(draws)[:, None])
             )
             if not kind:
-                shared = units > 1 and _shared(parts)
-                freedom = _freedom(parts, units) if shared else units - 1
+                shared = units > 1 and share_data_sets(parts)
+                freedom = freedom_of(parts, units) if shared else units - 1
                 whole["freedom"] = freedom
                 if shared:
                     half, area = (
-                        _with_data_sets(parts, of, width, units, freedom, more)
+                        with_data_sets(parts, of, width, units, freedom, more)
                         for of, width in ((tasks, half), (tasks.mean(axis=1, keepdims=True), area))
                     )
             first = float(_lead(gap[None])[0])
@@ -224,91 +230,6 @@ def differences(
             own = {name: values[place] for name, values in ends.items()}
             rows.append({**keys, "difference": gap[place], **own, **whole})
     return pd.DataFrame(rows)
-
-
-def _overlap(parts: Mapping[str, Runs], methods: Sequence[str]) -> float:
-    """Return what training that spaces share adds to the variance of a mean over them, as a share of it; 0 for one
-    space, or where neither method learns from tasks."""
-    trained = not all(set(methods) <= runs.single_task for runs in parts.values())
-    return shared_training(pd.DataFrame({"space": "", "fold": list(parts)})) if trained else 0.0
-
-
-def _units(parts: Mapping[str, Runs], methods: Sequence[str]) -> int:
-    """Return how many independent draws an interval rests on: spaces (data sets, where spaces share them and have fewer
-    of them), else the tasks of the only one, else seeds."""
-    if len(parts) > 1:
-        return _labels(parts).units
-    _, seeds, tasks, _ = paired(next(iter(parts.values())).select(methods), "run").shape
-    return tasks if tasks > 1 else seeds
-
-
-def _half_width(draws: np.ndarray, units: int, overlap: float) -> np.ndarray:
-    """Return half the interval's width (iterations,) of bootstrap means (b, iterations) of `units` draws, whose mean
-    varies more by `overlap`, a share of its variance."""
-    if units == 1:
-        return np.full(draws.shape[1], np.nan)
-    quantile = student_t.ppf(0.5 + LEVEL / 2, units - 1)
-    return np.asarray(quantile * draws.std(axis=0) * np.sqrt(units / (units - 1) * (1 + overlap)))
-
-
-def _labels(parts: Mapping[str, Runs]) -> TaskClusters:
-    """Return the spaces of all tasks as units, crossed with data sets where spaces share these."""
-    spaces = [space for space, runs in parts.items() for _ in runs.tasks]
-    named = [name for space, runs in parts.items() for name in runs.data_sets or [f"{space}: {t}" for t in runs.tasks]]
-    return clusters(len(spaces), spaces, named)
-
-
-def _shared(parts: Mapping[str, Runs]) -> bool:
-    """Return whether two spaces have test tasks about one data set."""
-    of = _labels(parts)
-    return len(parts) > 1 and (of.data_set is not None or of.units < len(parts))
-
-
-def _task_gaps(parts: Mapping[str, Runs], method: str, reference: str) -> np.ndarray:
-    """Return (tasks of all spaces, iterations): regret of `method` minus that of `reference`, mean over seeds."""
-    gaps = []
-    for runs in parts.values():
-        first, second = paired(runs.select([method, reference]), "run").mean(axis=1)
-        gaps.append(first - second)
-    return np.concatenate(gaps)
-
-
-def _weights(parts: Mapping[str, Runs]) -> np.ndarray:
-    """Return the weight of each task of all spaces in a mean over tasks, then over spaces."""
-    sizes = [len(runs.tasks) for runs in parts.values()]
-    return np.repeat(1 / (len(parts) * np.array(sizes)), sizes)
-
-
-def _freedom(parts: Mapping[str, Runs], units: int) -> float:
-    """Return the degrees of freedom of an interval where spaces test on the same data sets: the lesser of spaces and
-    data sets.
-
-    Spaces weigh the same, so that Student's t of one fewer stays valid where some have few tasks and vary more
-    (Ibragimov and Müller 2010); data sets weigh unlike (`metabo.metrics.clusters.degrees_of_freedom`).
-    """
-    of = _labels(parts)
-    return min(units - 1, degrees_of_freedom(of.unit if of.data_set is None else of.data_set, _weights(parts)))
-
-
-def _with_data_sets(
-    parts: Mapping[str, Runs], gaps: np.ndarray, half: np.ndarray, units: int, freedom: float, overlap: float
-) -> np.ndarray:
-    """Return half the interval's width (iterations,) where spaces test on the same data sets.
-
-    The bootstrap's variance, over spaces, plus that over data sets minus that over tasks about one data set in one
-    space, and not below the larger of the first two (`metabo.metrics.clusters`; spaces weigh equally). `gaps`: (tasks,
-    iterations); `half`: of the bootstrap, with `units` units and `overlap`, a share of the variance over spaces;
-    `freedom`: of the interval.
-    """
-    of, weights = _labels(parts), _weights(parts)
-    reach = student_t.ppf(0.5 + LEVEL / 2, units - 1)
-
-    def one_way(labels: np.ndarray) -> np.ndarray:
-        spaces = of.data_set is not None and labels is of.unit
-        return (half / reach) ** 2 / (1 + overlap) if spaces else variance_of_mean(gaps.T, labels, weights)
-
-    quantile = student_t.ppf(0.5 + LEVEL / 2, freedom)
-    return np.asarray(quantile * np.sqrt(two_way(of, one_way, overlap)))
 
 
 def _lead(gap: np.ndarray) -> np.ndarray:

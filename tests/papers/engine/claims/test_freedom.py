@@ -21,9 +21,8 @@ OF_TABLES = (
     "wins",
 )
 """Checks of MPHD's tables of differences, which have the degrees of freedom as a column."""
-OTHERWISE = {"correlation", "lowest_rank", "rank_improves", "fewest_needed"}
-"""Checks whose p values are made in another way: of Fisher's z (test_checks.py), of ranks (test_intervals.py), and of
-several methods, of which the interval is that of one."""
+OTHERWISE = {"correlation", "lowest_rank", "rank_improves"}
+"""Checks whose p values are made in another way: of Fisher's z (test_checks.py), and of ranks (test_intervals.py)."""
 ROUNDING = 1e-9
 PARTS = 20
 """Holm's correction multiplies a p value by up to the number of parts."""

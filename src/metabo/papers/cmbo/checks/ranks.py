@@ -15,7 +15,7 @@ from metabo.papers.cmbo.panels import absent, most, panels, runs_of
 from metabo.papers.engine.claims.comparing import barred, compared, name
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, untestable
+from metabo.papers.engine.claims.verdicts import MARGIN, Finding, untestable
 
 GROUPS = {"a": ("rpart.preproc",), "b": ("rpart", "svm", "ranger")}
 """Search spaces of Figure 2, by their names in Table 1."""
@@ -83,10 +83,8 @@ def _measured(
             continue
         gap = compared(evidence, values[first] - values[second], len(found))
         label, (measured, effect) = f"{measure}, {where}: {name(first)} minus {name(second)}:", UNITS[measure]
-        one = order(
-            label, gap.estimate, not higher, measured, effect=effect, clusters=gap.clusters, freedom=gap.freedom
-        )
-        found.append(gap.told(one))
+        one = gap.order(label, not higher, measured, effect=effect)
+        found.append(one)
     return found
 
 

@@ -32,7 +32,6 @@ from metabo.papers.engine.claims.verdicts import (
     UNTESTABLE,
     Finding,
     fact,
-    order,
     share,
     untestable,
 )
@@ -127,19 +126,7 @@ def small_gain(evidence: Evidence, method: str, variants: Sequence[str], start: 
         gap = compared(evidence, after[0] - (1 - limit) * before[0], len(found))
         label = f"{panel}: last regret of {name(method)} minus {1 - limit:.0%} of that at iteration {start}:"
         effect = limit * float(before[0].mean())
-        found.append(
-            gap.told(
-                order(
-                    label,
-                    gap.estimate,
-                    False,
-                    unit(evidence),
-                    effect=effect,
-                    clusters=gap.clusters,
-                    freedom=gap.freedom,
-                )
-            )
-        )
+        found.append(gap.order(label, False, unit(evidence), effect=effect))
         if not others:
             continue
         early = orders(evidence, [(names[method], other) for other in others], [[1, start]])
@@ -169,11 +156,7 @@ def _falls_less(evidence: Evidence, own: str, other: str, before: np.ndarray, af
     ]
     gap = compared(evidence, parts[0] - parts[1], place)
     label = f"share of its regret that {own} keeps minus that of {other}:"
-    return gap.told(
-        order(
-            label, gap.estimate, False, "share of the regret", effect=MARGIN, clusters=gap.clusters, freedom=gap.freedom
-        )
-    )
+    return gap.order(label, False, "share of the regret", effect=MARGIN)
 
 
 def best_areas(evidence: Evidence, methods: Sequence[str], among: Sequence[str]) -> Finding:
@@ -214,16 +197,8 @@ def falls_every_decade(evidence: Evidence, methods: Sequence[str]) -> Finding:
                 label = f"{name(run)}: {kept:.1%} of the regret at iteration {start} minus that at {end}:"
                 if level > 0:
                     effect = MARGIN * level
-                    one = order(
-                        label,
-                        gap.estimate,
-                        False,
-                        unit(evidence),
-                        effect=effect,
-                        clusters=gap.clusters,
-                        freedom=gap.freedom,
-                    )
-                    steps.append(gap.told(one))
+                    one = gap.order(label, False, unit(evidence), effect=effect)
+                    steps.append(one)
                 else:
                     steps.append(fact(f"{label} no regret is left", True, 0.0))
             parts.append(together(steps, "steps"))

@@ -17,8 +17,9 @@ import pandas as pd
 from metabo.artefacts.api import available
 from metabo.metrics import Runs, independent_units, paired, paired_difference
 from metabo.metrics.clusters import TaskClusters, clusters
+from metabo.papers.engine.claims import verdicts
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, share_of_units, untestable
+from metabo.papers.engine.claims.verdicts import LEVEL, MARGIN, Finding, share_of_units, untestable
 from metabo.plots import look
 
 OTHERS = "others"
@@ -111,6 +112,28 @@ class Compared(NamedTuple):
         said = f"{found.said} ({self.counted})" if self.counted and found.needed else found.said
         return replace(found, said=said, suite=self.suite, new=self.new)
 
+    def order(
+        self,
+        label: str,
+        below: bool = True,
+        unit: str = "",
+        bound: float = 0.0,
+        effect: float | None = None,
+        level: float = 1 - LEVEL,
+    ) -> Finding:
+        """Return the finding that this number lies below `bound`, or above it (`verdicts.order`)."""
+        return self.told(
+            verdicts.order(label, self.estimate, below, unit, bound, effect, self.clusters, level, self.freedom)
+        )
+
+    def about_equal(self, label: str, limit: float, unit: str = "") -> Finding:
+        """Return the finding that this number is 0 within ± `limit` (`verdicts.about_equal`)."""
+        return self.told(verdicts.about_equal(label, self.estimate, limit, unit, self.clusters, self.freedom))
+
+    def similar(self, label: str, limit: float, below: bool = True, unit: str = "") -> Finding:
+        """Return the finding that this number is not worse than 0 by more than `limit` (`verdicts.similar`)."""
+        return self.told(verdicts.similar(label, self.estimate, limit, below, unit, self.clusters, self.freedom))
+
 
 def compared(evidence: Evidence, values: np.ndarray, place: int, level: float = 0.95, trained: bool = True) -> Compared:
     """Return the mean of paired differences (repetitions, tasks) of `evidence.runs` with both estimands' intervals.
@@ -187,10 +210,8 @@ def orders(
                 gap = difference(evidence, here, first, second, len(found))
                 below, measured = threshold is None, "share solved" if threshold is not None else unit(evidence)
                 effect = tenth_of_random(here, second) if below else MARGIN
-                one = order(
-                    label, gap.estimate, below, measured, effect=effect, clusters=gap.clusters, freedom=gap.freedom
-                )
-                found.append(gap.told(one))
+                one = gap.order(label, below, measured, effect=effect)
+                found.append(one)
     return found
 
 

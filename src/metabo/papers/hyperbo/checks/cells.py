@@ -19,7 +19,7 @@ from metabo.papers.engine.claims.comparing import (
 )
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import Finding, fact, order, untestable
+from metabo.papers.engine.claims.verdicts import Finding, fact, untestable
 from metabo.papers.engine.printed import tasknames
 from metabo.papers.hyperbo.metrics.crossing import AREA, SETTING, factors
 from metabo.papers.hyperbo.printed import compare
@@ -137,7 +137,7 @@ def _speedup(evidence: Evidence, values: pd.Series, factor: float, by: str, labe
     if by == "mean":
         gap = compared(evidence, values.reindex(evidence.runs.tasks).to_numpy()[None], 0)
         label = f"mean speed-up of {label}, at least {factor:g} stated:"
-        return gap.told(order(label, gap.estimate, False, "times", factor, clusters=gap.clusters, freedom=gap.freedom))
+        return gap.order(label, False, "times", factor)
     label = f"{by if by == 'median' else 'most tasks'}: speed-up of {label} of at least {factor:g}"
     label += f" (median {values.median():.3g})"
     return share_of_tasks(evidence, label, values >= factor, 0.5)
@@ -162,9 +162,7 @@ def crossed_lower(evidence: Evidence, reference: str, measure: str) -> Finding:
     label = f"H-EKL minus {reference} {when}, mean of {len(pairs)} settings (over priors lower in {lower}, higher in "
     label += f"{higher} of {settings}):"
     effect = tenth_of_random(here, second)
-    return gap.told(
-        order(label, gap.estimate, True, unit(evidence), effect=effect, clusters=gap.clusters, freedom=gap.freedom)
-    )
+    return gap.order(label, True, unit(evidence), effect=effect)
 
 
 def _crossed(runs: Runs, reference: str) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ import numpy as np
 from metabo.papers.engine.claims.comparing import absent, at_moment, difference, held, name, share_of_tasks
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import CONTRADICTED, MARGIN, Finding, order, share, untestable
+from metabo.papers.engine.claims.verdicts import CONTRADICTED, MARGIN, Finding, share, untestable
 from metabo.papers.engine.printed import tasknames
 from metabo.papers.hyperbo.metrics.online import by_data_set
 
@@ -89,14 +89,6 @@ def more_infeasible(evidence: Evidence, more: Sequence[str], than: Sequence[str]
         for other in held(than, asked.runs):
             gap = difference(asked, here, own, other, len(found))
             label = f"share of infeasible queries, {name(own)} minus {name(other)}:"
-            one = order(
-                label,
-                gap.estimate,
-                False,
-                "share of queries",
-                effect=MARGIN,
-                clusters=gap.clusters,
-                freedom=gap.freedom,
-            )
-            found.append(gap.told(one))
+            one = gap.order(label, False, "share of queries", effect=MARGIN)
+            found.append(one)
     return together([*found, *absent(more, asked.runs), *absent(than, asked.runs)], "comparisons")

@@ -24,8 +24,6 @@ from metabo.papers.engine.claims.ranges import at_least
 from metabo.papers.engine.claims.verdicts import (
     MARGIN,
     Finding,
-    order,
-    similar,
     untestable,
 )
 from metabo.plan.runs import RunId
@@ -100,8 +98,8 @@ def not_beaten(
                     gap = difference(evidence, here, own, other, len(found))
                     label = f"{name(own)} minus {name(other)} {when}:"
                     measured = unit(evidence) if threshold is None else "share solved"
-                    one = similar(label, gap.estimate, limit, threshold is None, measured, gap.clusters, gap.freedom)
-                    found.append(gap.told(one))
+                    one = gap.similar(label, limit, threshold is None, measured)
+                    found.append(one)
     found += [*absent(methods, evidence.runs), *absent(by, evidence.runs)]
     return together(found, "comparisons")
 
@@ -120,9 +118,7 @@ def plateaus(evidence: Evidence, method: str, start: int, most: float = 0.1) -> 
     label = f"mean regret of {name(method)}: {before.mean():.3g} at iteration {start}, {after.mean():.3g} at the last"
     label += f" ({fall:.0%} less); the last minus {1 - most:.0%} of the first:"
     effect = most * float(before.mean())
-    return gap.told(
-        order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters, freedom=gap.freedom)
-    )
+    return gap.order(label, False, unit(evidence), effect=effect)
 
 
 def larger_gain(evidence: Evidence, methods: Sequence[str], others: Sequence[str], fewer: str, more: str) -> Finding:
@@ -142,9 +138,7 @@ def larger_gain(evidence: Evidence, methods: Sequence[str], others: Sequence[str
             gap = compared(evidence, (few - many) - (other_few - other_many), len(found))
             label = f"fall of regret of {name(own)} minus that of {name(other)}:"
             effect = MARGIN * abs(float(few.mean()))
-            one = order(
-                label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters, freedom=gap.freedom
-            )
-            found.append(gap.told(one))
+            one = gap.order(label, False, unit(evidence), effect=effect)
+            found.append(one)
     lost = [untestable(f"{name(m)} was not run on both splits") for m in others if m not in there]
     return together([*found, *lost], "comparisons")

@@ -23,7 +23,7 @@ from metabo.papers.engine.claims.comparing import (
 )
 from metabo.papers.engine.claims.conjunctions import any_of, together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.verdicts import LEVEL, Finding, order, similar, untestable
+from metabo.papers.engine.claims.verdicts import LEVEL, Finding, untestable
 from metabo.plan.runs import on_splits
 
 ITERATION = 100
@@ -72,9 +72,7 @@ def _beside(
 ) -> Finding:
     gap = difference(evidence, here, run, reference, place, level)
     effect = tenth_of_random(here, reference)
-    return gap.told(
-        order(label, gap.estimate, below, unit(evidence), effect=effect, clusters=gap.clusters, freedom=gap.freedom)
-    )
+    return gap.order(label, below, unit(evidence), effect=effect, level=level)
 
 
 class _Line(NamedTuple):
@@ -114,16 +112,8 @@ def trend_down(evidence: Evidence, methods: Sequence[str]) -> Finding:
             found.append(untestable(f"{name(method)} was run with one size, or not at all"))
             continue
         gap = line.change
-        one = order(
-            line.label,
-            gap.estimate,
-            True,
-            unit(evidence),
-            effect=line.margin,
-            clusters=gap.clusters,
-            freedom=gap.freedom,
-        )
-        found.append(gap.told(one))
+        one = gap.order(line.label, True, unit(evidence), effect=line.margin)
+        found.append(one)
     return together(found, "methods")
 
 
@@ -133,7 +123,7 @@ def trend_flat(evidence: Evidence, method: str) -> Finding:
     if line is None:
         return untestable(f"{name(method)} was run with one size, or not at all")
     gap = line.change
-    return gap.told(similar(line.label, gap.estimate, line.margin, False, unit(evidence), gap.clusters, gap.freedom))
+    return gap.similar(line.label, line.margin, False, unit(evidence))
 
 
 def wider_beyond(evidence: Evidence, methods: Sequence[str], size: float) -> Finding:
@@ -159,10 +149,8 @@ def wider_beyond(evidence: Evidence, methods: Sequence[str], size: float) -> Fin
         label = f"{name(method)}: band {many:.3g} wide above {size:g}, {few:.3g} up to it; distance from the median"
         label += " above minus up to it:"
         effect = tenth_of_random(here, own["run"].iloc[0])
-        one = order(
-            label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters, freedom=gap.freedom
-        )
-        found.append(gap.told(one))
+        one = gap.order(label, False, unit(evidence), effect=effect)
+        found.append(one)
     return together(found, "methods")
 
 

@@ -13,7 +13,6 @@ import pandas as pd
 
 from metabo.errors import unknown
 from metabo.metrics import Runs
-from metabo.papers.engine.claims import verdicts
 from metabo.papers.engine.claims.comparing import (
     Moment,
     at_moment,
@@ -29,7 +28,7 @@ from metabo.papers.engine.claims.comparing import (
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
 from metabo.papers.engine.claims.jackknifed import jackknifed
-from metabo.papers.engine.claims.verdicts import MARGIN, Finding, order, share_of_units, untestable
+from metabo.papers.engine.claims.verdicts import MARGIN, Finding, share_of_units, untestable
 from metabo.papers.hyperbo.metrics.variants import by_structure
 
 METRICS = ("last", "mean")
@@ -74,8 +73,8 @@ def bands_meet(evidence: Evidence) -> Finding:
             continue
         gap = difference(evidence, here, row.method, row.reference, len(found))
         label = f"{both} {when} (bands meet in {row.bands_meet:.0%} of the iterations):"
-        one = verdicts.about_equal(label, gap.estimate, limit, unit(evidence), gap.clusters, gap.freedom)
-        found.append(gap.told(one))
+        one = gap.about_equal(label, limit, unit(evidence))
+        found.append(one)
     return together(found, "pairs")
 
 
@@ -100,9 +99,7 @@ def _equal(
     for place, (first, second) in enumerate(pairs):
         gap = difference(evidence, here, first, second, place)
         label, limit = f"{name(first)} minus {name(second)}:", limits[first, second]
-        found.append(
-            gap.told(verdicts.about_equal(label, gap.estimate, limit, unit(evidence), gap.clusters, gap.freedom))
-        )
+        found.append(gap.about_equal(label, limit, unit(evidence)))
     return found
 
 
@@ -201,9 +198,7 @@ def wider_spread(evidence: Evidence, panel: str, than: str, metric: str = "last"
     gap = jackknifed(evidence, wider, values.shape[1], here.tasks)
     label = f"range over structures {when}, {panel} minus {than}:"
     effect = tenth_of_random(here, sides[1])
-    return gap.told(
-        order(label, gap.estimate, False, unit(evidence), effect=effect, clusters=gap.clusters, freedom=gap.freedom)
-    )
+    return gap.order(label, False, unit(evidence), effect=effect)
 
 
 def falls_with_size(evidence: Evidence, panel: str, metric: str, mean: str) -> Finding:

@@ -7,27 +7,23 @@ acquisition and split: `acquisitions` and `panel` ("default", "ntot", "homogeneo
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from metabo.errors import unknown
-from metabo.papers.engine.claims.comparing import OTHERS, name
+from metabo.papers.engine.claims.comparing import OTHERS, Compared, name
 from metabo.papers.engine.claims.conjunctions import together
 from metabo.papers.engine.claims.evidence import Evidence
-from metabo.papers.engine.claims.intervals import Estimate, combined, of_deviation
+from metabo.papers.engine.claims.intervals import combined, of_deviation
 from metabo.papers.engine.claims.ranges import at_least, ranged
 from metabo.papers.engine.claims.verdicts import (
     MARGIN,
     UNDECIDED,
     Finding,
-    about_equal,
     fact,
     known,
     order,
-    similar,
     untestable,
 )
 from metabo.plan.runs import RunId, method_of
@@ -64,22 +60,7 @@ def _gaps(evidence: Evidence, method: str, others: str | Sequence[str], but: Seq
     return rows[rows["method"].isin(list(others))]
 
 
-class _Gap(NamedTuple):
-    """A difference with its interval and units by the evidence's estimand, and both intervals. `freedom`: degrees of
-    freedom of the interval, where they are not the units less one."""
-
-    estimate: Estimate
-    units: int
-    suite: tuple[float, float]
-    new: tuple[float, float]
-    freedom: float | None = None
-
-    def told(self, found: Finding) -> Finding:
-        """Add both intervals to a finding on this number."""
-        return replace(found, suite=self.suite, new=self.new)
-
-
-def _gap(evidence: Evidence, row, columns: Sequence[str], turned: bool = False) -> _Gap:
+def _gap(evidence: Evidence, row, columns: Sequence[str], turned: bool = False) -> Compared:
     """Return the numbers of a row of `difference` in `columns` (value, low, high), `turned`: reference minus method."""
     value = float(getattr(row, columns[0]))
     suite, new = (tuple(float(getattr(row, kind + end)) for end in columns[1:]) for kind in (SUITE, ""))
@@ -88,10 +69,10 @@ def _gap(evidence: Evidence, row, columns: Sequence[str], turned: bool = False) 
     suited = evidence.estimand == "suite"
     units = int(row.suite_units if suited else row.units)
     freedom = None if suited or columns == CROSSED else float(row.freedom)
-    return _Gap((value, *(suite if suited else new)), units, suite, new, freedom)
+    return Compared(value, *(suite if suited else new), units, suite, new, freedom=freedom)
 
 
-def _turned(evidence: Evidence, row, metric: str = "last") -> _Gap:
+def _turned(evidence: Evidence, row, metric: str = "last") -> Compared:
     """Return the reference minus the method of a row."""
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS)
@@ -140,11 +121,7 @@ def _orders(evidence, method, others, but, panel, acquisitions, metric, below) -
         for row in rows[rows["iteration"] == rows["iteration"].max()].itertuples():
             label = f"{name(method)} minus {name(row.method)}, {panel}, {acq}, {metric}:"
             gap = _turned(evidence, row, metric)
-            found.append(
-                gap.told(
-                    order(label, gap.estimate, below, UNIT, effect=effect, clusters=gap.units, freedom=gap.freedom)
-                )
-            )
+            found.append(gap.order(label, below, UNIT, effect=effect))
         lost = [] if others == OTHERS else [other for other in others if other not in set(rows["method"])]
         found += [untestable(f"{name(method)} or {name(other)} was not run, {panel}, {acq}") for other in lost]
     return found
@@ -170,7 +147,7 @@ def matches(
         row = rows.loc[rows["iteration"].idxmax()]
         label = f"{name(method)} minus {name(reference)}, {panel}, {acq}, {metric}:"
         gap = _turned(evidence, row, metric)
-        found.append(gap.told(about_equal(label, gap.estimate, limit, UNIT, gap.units, gap.freedom)))
+        found.append(gap.about_equal(label, limit, UNIT))
     return together(found, "comparisons")
 
 
@@ -193,7 +170,7 @@ def by_margin(evidence: Evidence, method: str, other: str, panel: str, deviation
     label = f"{name(method)} minus {name(other)}, {panel}: {-float(row['difference']):.3g}; plus {deviations:g} pooled "
     label += f"deviations over {seeds} seeds ({spread:.3g}):"
     effect = MARGIN * _random(evidence, panel, "pi", "last")
-    return order(label, shifted, True, UNIT, effect=effect, clusters=gap.units, freedom=gap.freedom)
+    return order(label, shifted, True, UNIT, effect=effect, clusters=gap.clusters, freedom=gap.freedom)
 
 
 def _seeds(evidence: Evidence, panel: str) -> int:
@@ -216,9 +193,7 @@ def ahead_then_behind(
         label = f"{name(method)} minus {name(reference)} at iteration {row.iteration}:"
         effect = MARGIN * _random(evidence, panel, "pi", int(row.iteration))
         gap, below = _gap(evidence, row, METRICS["last"]), row.iteration == early
-        found.append(
-            gap.told(order(label, gap.estimate, below, UNIT, effect=effect, clusters=gap.units, freedom=gap.freedom))
-        )
+        found.append(gap.order(label, below, UNIT, effect=effect))
     if early not in set(rows["iteration"]) or not (rows["iteration"] >= late).any():
         found.append(untestable(f"{name(method)} was not run at iteration {early} and from {late} on"))
     return together(found, "iterations")
@@ -234,7 +209,7 @@ def overtaken_at(evidence: Evidence, method: str, reference: str, at: int, panel
         return untestable(f"the runs of {name(method)} and {name(reference)} do not reach iteration {at}")
     gap = _gap(evidence, next(rows.itertuples()), CROSSED)
     label = f"{name(reference)} stays below {name(method)} from an iteration on, stated {at}:"
-    return gap.told(ranged(label, gap.estimate, (1 - ABOUT) * at, (1 + ABOUT) * at, "iteration", gap.units))
+    return gap.told(ranged(label, gap.estimate, (1 - ABOUT) * at, (1 + ABOUT) * at, "iteration", gap.clusters))
 
 
 def costs_little(evidence: Evidence, method: str, deviations: float = 1.0) -> Finding:
@@ -257,7 +232,7 @@ def costs_little(evidence: Evidence, method: str, deviations: float = 1.0) -> Fi
     beyond = combined((1.0, gap.estimate), (-deviations, of_deviation(spread, 2 * (seeds - 1))))
     label = f"{name(method)}: last regret {last[0]:.3g}, without the test space {last[1]:.3g}; the rise minus "
     label += f"{deviations:g} deviations over {seeds} seeds ({spread:.3g}):"
-    return order(label, beyond, True, UNIT, effect=deviations * spread, clusters=gap.units, freedom=gap.freedom)
+    return order(label, beyond, True, UNIT, effect=deviations * spread, clusters=gap.clusters, freedom=gap.freedom)
 
 
 def best_acquisition(evidence: Evidence, method: str, acquisition: str = "pi", margin: float = MARGIN) -> Finding:
@@ -272,7 +247,7 @@ def best_acquisition(evidence: Evidence, method: str, acquisition: str = "pi", m
     for row in rows[rows["iteration"] == rows["iteration"].max()].itertuples():
         label = f"{name(method)} with {acquisition} minus with {RunId.parse(row.method).acquisition}:"
         limit, gap = margin * _random(evidence, row.panel, row.acquisition, "last"), _turned(evidence, row)
-        found.append(gap.told(similar(label, gap.estimate, limit, True, UNIT, gap.units, gap.freedom)))
+        found.append(gap.similar(label, limit, True, UNIT))
     return together(found, "acquisitions")
 
 
