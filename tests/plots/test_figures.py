@@ -16,6 +16,7 @@ from metabo.papers.hyperbo.figures import correlations as correlations_figures
 from metabo.papers.hyperbo.figures import online as online_figures
 from metabo.papers.hyperbo.figures import studies
 from metabo.plots import look, style
+from metabo.plots.curves import asked
 
 METHODS = ["rand", "stbo", "stboh", "ablr", "fsbo", "h_nll", "h_ekl"]
 
@@ -97,6 +98,12 @@ def test_the_legend_counts_different_queries(runs):
     said = figure.legends[0].get_title().get_text()
     assert said.endswith("\nIn brackets: different candidates among 30 queries, mean over runs.")
     assert_readable(figure)
+
+
+def test_panels_with_unlike_numbers_of_queries_say_so():
+    _, line = asked({"mle": [3.9, 9.3]}, 100, what="points", least=50)
+    assert line.startswith("In brackets: different points among 50 to 100 queries, mean over runs (least to most")
+    assert "among 100 queries" in asked({"mle": [3.9]}, 100, least=100)[1]
 
 
 def test_a_number_of_queries_that_all_share_is_said_once(runs):

@@ -76,17 +76,21 @@ def legend_with_counts(
     style.legend(figure, methods, notes=notes, says="\n".join([*says, *([line] if line else [])]))
 
 
-def asked(distinct: Mapping[str, Sequence[float]], last: int, each: str = "panels") -> tuple[dict[str, str], str]:
-    """Return what a legend says of how many different candidates runs query: in brackets behind each method, and in a
-    line below. `distinct`: by method, the mean number over its runs in each panel (`each`); none: nothing is said."""
+def asked(
+    distinct: Mapping[str, Sequence[float]], last: int, each: str = "panels", what: str = "candidates", least: int = 0
+) -> tuple[dict[str, str], str]:
+    """Return what a legend says of how many different candidates (`what`) runs query: in brackets behind each method,
+    and in a line below. `distinct`: by method, the mean number over its runs in each panel (`each`), none: nothing is
+    said; `least`: the queries of the panel with the fewest, if not all have `last`."""
     if not distinct:
         return {}, ""
     ends = {method: (min(numbers), max(numbers)) for method, numbers in distinct.items()}
     if set(ends.values()) == {(last, last)}:
-        return {}, f"Every run queries {last} different candidates."
+        return {}, f"Every run queries {last} different {what}."
     notes = {method: " to ".join(dict.fromkeys(f"{end:.3g}" for end in both)) for method, both in ends.items()}
     several = f" (least to most of the {each})" if any(low != high for low, high in ends.values()) else ""
-    return notes, f"In brackets: different candidates among {last} queries, mean over runs{several}."
+    among = f"{least} to {last}" if 0 < least < last else str(last)
+    return notes, f"In brackets: different {what} among {among} queries, mean over runs{several}."
 
 
 def violin(

@@ -153,7 +153,13 @@ def test_robust_panels():
     table = table.assign(method=table["method"].map(dict(zip(METHODS, list(hegpucb.RULES)[-3:], strict=True))))
     function = pd.DataFrame({"x": [0.0, 0.5, 1.0], "value": [0.1, 0.5, 0.2], "worst": [0.0, 0.3, 0.1]})
     run = pd.DataFrame({"method": list(hegpucb.RULES)[-3:], "iteration": 7, "x": [0.2, 0.4, 0.9]})
-    axes = hegpucb.robust_panels(table, function, run, "Title").axes
+    names = list(hegpucb.RULES)[-3:]
+    counts = pd.DataFrame({"method": names, "distinct": [1.5, 3.0, 7.0], "queries": 7})
+    figure = hegpucb.robust_panels(table, function, run, "Title", counts)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == [f"{hegpucb.look(m).label} ({n})" for m, n in zip(names, ("1.5", "3", "7"), strict=True)]
+    assert figure.legends[0].get_title().get_text() == "In brackets: different points among 7 queries, mean over runs."
+    axes = figure.axes
     assert [line.get_xdata()[0] for line in axes[0].lines[2:]] == [0.2, 0.4, 0.9]
     assert [len(ax.lines) for ax in axes[1:]] == [3, 3, 3]
 

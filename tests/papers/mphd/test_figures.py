@@ -139,6 +139,24 @@ def test_prior_panels(parameters, with_nll):
     assert_readable(figure, [])
 
 
+def test_a_prior_that_is_worse_by_far_is_named_at_the_end_of_its_axis():
+    prior, truth, nll = priors(range(2, 17))
+    nll = pd.concat([nll.assign(seed=nll["seed"] + 5 * part) for part in range(4)], ignore_index=True)
+    density = {"lengthscale": summaries.densities(prior, truth, "lengthscale", [2, 16])}
+
+    def drawn(table):
+        figure = mphd.prior_panels(prior, truth, density, "Priors (test)", table)
+        assert_readable(figure, [])
+        return figure.axes[2].get_ylim(), [text.get_text() for text in figure.axes[2].texts]
+
+    (_, plain), none = drawn(nll)
+    assert not none and plain > nll["value"].max()
+    one = nll["train"].eq(4) & nll["seed"].eq(3)
+    (low, top), said = drawn(nll.assign(value=nll["value"].mask(one, 612.3)))
+    rest = nll.loc[~one, "value"]
+    assert said == ["↑ 612"] and top < 300 and low < rest.min() and rest.max() < top
+
+
 def test_divergence_panels():
     rng, grids = np.random.default_rng(1), {"few": [1, 2, 3, 4], "many": [4, 8, 12, 16]}
     rows = [

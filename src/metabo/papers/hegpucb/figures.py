@@ -11,6 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from metabo.plots import look as looks
 from metabo.plots import style
+from metabo.plots.curves import asked
 from metabo.plots.look import Look
 
 RULES = {
@@ -80,14 +81,31 @@ def _line(ax: Axes, name: str, rows: pd.DataFrame, low: str, high: str) -> None:
     ax.fill_between(x, rows[low], rows[high], color=one.colour, alpha=0.15, linewidth=0)
 
 
-def _legend(figure: Figure, names: list[str], columns: int, others: Sequence[Line2D] = ()) -> None:
+def _legend(
+    figure: Figure,
+    names: list[str],
+    columns: int,
+    others: Sequence[Line2D] = (),
+    distinct: pd.DataFrame | None = None,
+) -> None:
+    """Put a legend below the panels; with `distinct`, it says how many different points a method's runs query."""
+    notes, line = {}, ""
+    if distinct is not None:
+        counts = distinct.groupby("method")["distinct"].agg(list)
+        numbers = {str(method): values for method, values in counts.items()}
+        least, most = (int(end) for end in distinct["queries"].agg(["min", "max"]))
+        notes, line = asked(numbers, most, what="points", least=least)
     handles = [
-        Line2D([], [], color=o.colour, marker=o.marker, markersize=5, label=o.label, dashes=o.dashes or (None, None))
-        for o in map(look, names)
-    ]
+        Line2D(
+            [], [], color=o.colour, marker=o.marker, markersize=5, dashes=o.dashes or (None, None),
+            label=o.label + (f" ({notes[name]})" if name in notes else ""),
+        )
+        for name, o in zip(names, map(look, names), strict=True)
+    ]  # fmt: skip
     figure.legend(
-        handles=[*handles, *others], loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2
-    )
+        handles=[*handles, *others], loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2,
+        title=line or None, title_fontsize="small",
+    )  # fmt: skip
 
 
 def regret_panels(
@@ -96,12 +114,14 @@ def regret_panels(
     ticks: Mapping[str, Mapping[str, tuple[float, float]]],
     profile: str,
     title: str,
+    distinct: pd.DataFrame | None = None,
 ) -> Figure:
     """Draw Figure 2 under one profile: simple (top) and cumulative regret of each problem, mean ± s.e., and below them
     the candidates that HE-GP-UCB has left, mean and least. Two problems stand side by side, the next two below them.
 
     `curves`: problem, profile, method, iteration, measure, mean, error; `left`: problem, profile, iteration, alive,
-    least; `ticks`: first and last tick label of the paper's axis, by problem and measure, marked at the right.
+    least; `ticks`: first and last tick label of the paper's axis, by problem and measure, marked at the right;
+    `distinct`: problem, method, distinct, queries (`metabo.papers.hegpucb.studies.summaries.distinct`), for the legend.
     """
     own = curves[curves["profile"] == profile]
     own = own.assign(low=own["mean"] - own["error"], high=own["mean"] + own["error"])
@@ -125,7 +145,7 @@ def regret_panels(
             Line2D([], [], color="0.3", linewidth=1.5, label="candidates left: mean"),
             Line2D([], [], color="0.3", linewidth=1.0, dashes=(1, 1.2), label="fewest in a run"),
         ]
-        _legend(figure, list(dict.fromkeys(own["method"])), 3, handles)
+        _legend(figure, list(dict.fromkeys(own["method"])), 2, handles, distinct)
         figure.suptitle(f"{title}:\n{PROFILES[profile]}")
     return figure
 
@@ -241,10 +261,13 @@ def cell_label(
     return ", ".join([*([variant] if variant not in ("code", "whole", "hills") else []), *parts])
 
 
-def robust_panels(curves: pd.DataFrame, function: pd.DataFrame, run: pd.DataFrame, title: str) -> Figure:
+def robust_panels(
+    curves: pd.DataFrame, function: pd.DataFrame, run: pd.DataFrame, title: str, distinct: pd.DataFrame | None = None
+) -> Figure:
     """Draw the function with its worst case and the last queries x_t of every run, and the ε-regrets, mean ± s.e.
 
-    `curves`: method, iteration, measure, mean, error; `function`: x, value, worst; `run`: method, iteration, x.
+    `curves`: method, iteration, measure, mean, error; `function`: x, value, worst; `run`: method, iteration, x;
+    `distinct`: method, distinct, queries, for the legend.
     """
     methods = list(dict.fromkeys(curves["method"]))
     own = curves.assign(low=curves["mean"] - curves["error"], high=curves["mean"] + curves["error"])
@@ -261,22 +284,30 @@ def robust_panels(curves: pd.DataFrame, function: pd.DataFrame, run: pd.DataFram
             )  # fmt: skip
         axes[0].legend(frameon=False, fontsize="small", loc="upper right")
         highest = float(function["value"].max())
-        axes[0].set(xlabel="x", title="last query of every run", ylim=(-0.1 - 0.05 * len(methods), 1.4 * highest))
+        axes[0].set(xlabel="x", ylabel="f", title="f, and last query of every run (below)")
+        axes[0].set_ylim(-0.1 - 0.05 * len(methods), 1.4 * highest)
+        axes[0].set_yticks([tick for tick in axes[0].get_yticks() if 0.0 <= tick <= 1.4 * highest])
         for ax, measure in zip(axes[1:], ("cumulative", "simple", "reported"), strict=True):
             for method, rows in own[own["measure"] == measure].groupby("method", sort=False):
                 _line(ax, str(method), rows, "low", "high")
             ax.set_ylim(bottom=0.0)
             ax.set(xlabel="iteration", ylabel=f"ε-regret: {measure}")
-        _legend(figure, methods, 2)
+        _legend(figure, methods, 2, distinct=distinct)
         figure.suptitle(title)
     return figure
 
 
-def prior_panels(curves: pd.DataFrame, tasks: pd.DataFrame, labels: Mapping[str, str], title: str) -> Figure:
+def prior_panels(
+    curves: pd.DataFrame,
+    tasks: pd.DataFrame,
+    labels: Mapping[str, str],
+    title: str,
+    distinct: pd.DataFrame | None = None,
+) -> Figure:
     """Draw regret when choosing among priors beside the single priors, and the last regret of every task.
 
     `curves`: method, iteration, mean, low, high (bands: least and highest set); `tasks`: task, method, mean; `labels`:
-    what a task is called.
+    what a task is called; `distinct`: method, distinct, queries, for the legend.
     """
     methods = list(dict.fromkeys(curves["method"]))
     names = list(dict.fromkeys(tasks["task"]))
@@ -299,6 +330,6 @@ def prior_panels(curves: pd.DataFrame, tasks: pd.DataFrame, labels: Mapping[str,
         each.set_ylim(len(names) - 0.5, -0.5)
         each.set_xlim(left=min(0.0, -0.02 * tasks["mean"].max()))
         each.set(xlabel="simple regret at the last iteration", title="each task")
-        _legend(figure, methods, 2)
+        _legend(figure, methods, 2, distinct=distinct)
         figure.suptitle(title)
     return figure

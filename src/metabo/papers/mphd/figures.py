@@ -109,6 +109,7 @@ def prior_panels(
             left = figure.add_subplot(grid[-1, :])
             grow(left, nll.rename(columns={"train": "size"}), None, False)
             left.set(xlabel="training domains", ylabel="NLL (nats)", title="test data")
+            _name_far(left, nll)
         sizes = prior.groupby(["parameter", "train"]).size()
         _legend(figure, violin_handles(sizes, _ESTIMATE, "seeds"))
         figure.suptitle(title)
@@ -130,6 +131,24 @@ def grow(ax: Axes, table: pd.DataFrame, truth: float | None, log: bool) -> None:
     ax.set_xticks(range(len(sizes))[::every], [str(size) for size in sizes[::every]])
     ax.set_xlim(-0.7, len(sizes) - 0.3)
     ax.grid(visible=False, axis="x")
+
+
+def _name_far(ax: Axes, nll: pd.DataFrame) -> None:
+    """End the axis of `grow` well above what most seeds have, and write what lies beyond it where it would be drawn: a
+    prior of two domains may be worse by hundreds of nats, beside which no other number could be told apart."""
+    groups = [values.to_numpy() for _, values in nll.groupby("train")["value"]]
+    ends = np.array([np.percentile(values, [20, 80]) for values in groups])
+    top = float(ends[:, 1].max() + 4.0 * np.ptp(ends, axis=1).max())
+    finite = np.concatenate([values[np.isfinite(values)] for values in groups])
+    if not np.isfinite(top) or finite.max() <= top:
+        return
+    low = float(finite.min())
+    ax.set_ylim(low - 0.05 * (top - low), top)
+    for place, values in enumerate(groups):
+        far = np.sort(values[values > top])
+        if len(far):
+            text = "↑ " + ", ".join(f"{value:.0f}" for value in far)
+            ax.text(place + 0.08, top, text, ha="left", va="top", fontsize=7)
 
 
 def _legend(figure: Figure, repetitions: list[Line2D]) -> None:

@@ -130,10 +130,11 @@ def super_dataset_figure(dimension: pd.DataFrame, size: pd.DataFrame, title: str
     """
     most = int(dimension["index"].max())
     with style.theme():
-        figure = Figure(figsize=(max(7.2, 0.3 * most + 5.2), 0.36 * len(size) + 1.3), layout="constrained")
+        left, right, unit = 5.5, most + 14.0, 0.2  # inches a square
+        figure = Figure(figsize=(unit * (left + right), unit * (len(size) + 2) + 1.1), layout="constrained")
         ax = figure.subplots()
         ax.set_axis_off()
-        ax.set(xlim=(-5.5, most + 11), ylim=(len(size) + 0.6, -1.1), aspect="equal")
+        ax.set(xlim=(-left, right), ylim=(len(size) + 0.2, -1.4), aspect="equal")
         for x, text in ((0.0, "inputs"), (most + 1.0, "sub-datasets: training, test; observations")):
             ax.text(x, -0.85, text, ha="left", va="center", fontsize=8, weight="bold")
         for row, space in enumerate(size.itertuples()):

@@ -187,3 +187,12 @@ def test_candidates_left():
     table = run(np.ones((2, 3)), "he_gp_ucb", alive=[[5, 4, 4], [5, 5, 2]])
     found = summaries.left(pd.concat([table, table.assign(method="mle", alive=1)]))
     assert found["alive"].tolist() == [5.0, 4.5, 3.0] and found["least"].tolist() == [5, 4, 2]
+
+
+def test_points_that_are_asked_again_count_once():
+    again = run([[3.0, 1.0, 3.0], [1.0, 1.0, 1.0]], x=[[0.0, 0.5, 0.0], [0.2, 0.2, 0.2]])
+    found = summaries.distinct(again.assign(regret=[3.0, 1.0, 3.0, 1.0, 1.0, 1.0]))
+    assert found[["distinct", "queries"]].to_numpy().tolist() == [[1.5, 3]]
+    # (c) has three inputs, of which the table has the first: another regret is another point.
+    other = summaries.distinct(again.assign(regret=[3.0, 1.0, 2.0, 1.0, 1.5, 1.0]), [])
+    assert other[["distinct", "queries"]].to_numpy().tolist() == [[2.5, 3]]

@@ -179,6 +179,19 @@ def left(run: pd.DataFrame) -> pd.DataFrame:
     return own.agg(alive="mean", least="min").reset_index()
 
 
+def distinct(run: pd.DataFrame, keys: Sequence[str] = PANEL) -> pd.DataFrame:
+    """Return how many different points a run queries, mean over seeds: keys, method, distinct, queries (of a run).
+
+    Two queries are of one point if x and regret are the same: of the three inputs of (c), tables have the first alone.
+    """
+    groups = [*keys, "method"]
+    of_runs = run.groupby([*groups, "seed"], sort=False)
+    counts = pd.DataFrame({"queries": of_runs["iteration"].count()})
+    counts["distinct"] = run.drop_duplicates([*groups, "seed", "x", "regret"]).groupby([*groups, "seed"]).size()
+    found = counts.groupby(groups, sort=False).agg(distinct=("distinct", "mean"), queries=("queries", "max"))
+    return found.reset_index()
+
+
 def calibration(means: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
     """Return, for each constant β, where the highest curve of cumulative regret ends on the axis of the paper's figure.
 
