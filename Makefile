@@ -20,7 +20,7 @@ real: install  ## headline figures of HyperBO on LCBench, which is downloaded (o
 published: install  ## the published sizes on the tables that can be had, what decides most first (downloads; days on two cores; goes on where it stopped)
 	$(BIN)/python benchmarks/published.py run --cores $(CORES)
 
-paper: install  ## the published sizes on the papers' archives (downloads; two million core hours)
+paper: install  ## the published sizes on the papers' archives (downloads; some 157,000 core hours)
 	$(BIN)/snakemake --cores $(CORES) --configfile config/paper.yaml
 
 test: install browser
