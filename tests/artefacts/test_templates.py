@@ -170,7 +170,7 @@ EXECUTED = [
     ("hyperbo_tab04", "pd1_mini", {"range"}),
     ("hyperbo_x02", "pd1_mini", {"pair", "summary", "count"}),
     ("hyperbo_x05", "hpob_mini", {"task", "summary"}),
-    ("hyperbo_x12", "tables", {"rung", "prior", "summary", "overfitting", "random", "budget"}),
+    ("hyperbo_x12", "tables", {"rung", "prior", "summary", "overfitting", "random", "budget", "order"}),
     ("hyperbo_fig14", "pd1_mini", {"curve", "final", "infeasible", "comparison"}),
     ("hyperbo_fig11", "tables", {"curve", "reference", "slice", "trend", "difference", "below", "budget"}),
     ("hyperbo_fig13", "tables", {"profile", "curve", "rank", "window", "difference"}),

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t as t_distribution
 
 from metabo.errors import DataError
 from metabo.metrics.runs import Runs
@@ -89,13 +90,47 @@ def test_the_rungs_of_tables_without_a_record_are_those_of_the_default_scale():
         ladder.rungs(["results/nowhere/evaluation/tables/held_out/h_nll.parquet"])
 
 
+def test_each_rung_has_a_verdict_against_random():
+    """Curves fall from the level to 0, so that the first query shows it and the last one nothing."""
+    rng = np.random.default_rng(0)
+    task = rng.normal(scale=0.01, size=(8, 1)) * [1.0, 1.0, 0.0]
+    curve = np.array([1.0, 0.5, 0.0])
+    levels = {"rand": 3.0, "h_nll@one": 3.0, "h_nll@two": 1.0, "h_nll@three": 4.0}
+    shift = {"rand": 0.0, "h_nll@one": task, "h_nll@two": task, "h_nll@three": task}
+    values = {name: np.broadcast_to(level * curve + shift[name], (2, 1, 8, 3)) for name, level in levels.items()}
+    own = Runs(
+        values, dict.fromkeys(values, (0, 1)), tuple("abcdefgh"), np.arange(1, 4), frozenset({"rand"}),
+        folds=tuple(range(8)),
+    )  # fmt: skip
+    found = ladder.against_random(PLACES, own).set_index(["split", "measure"])
+    of_first = found.xs("first query", level="measure")
+    assert of_first["verdict"].to_dict() == {"one": "undecided", "two": "ahead", "three": "behind"}
+    assert of_first.loc["two", "difference"] == pytest.approx(-2.0 + task[:, 0].mean())
+    gap = task[:, 0]
+    half = t_distribution.ppf(0.975, 7) * gap.std(ddof=1) / np.sqrt(8)
+    assert of_first.loc["two", "high"] - of_first.loc["two", "difference"] == pytest.approx(half)
+    assert found.loc[("two", "area"), "difference"] == pytest.approx(-1.0 + 2 / 3 * gap.mean())
+    assert found.loc[("three", "last query"), "difference"] == 0
+
+
+GAPS = pd.DataFrame(
+    [(*place, "first query", -0.5, -0.7, high, said)
+     for *place, high, said in zip(*(PLACES[c] for c in ("split", "kind", "steps")), (-0.3, 0.1, -0.2),
+                                   ("ahead", "undecided", "ahead"), strict=True)],
+    columns=["split", "kind", "steps", "measure", "difference", "low", "high", "verdict"],
+)  # fmt: skip
+
+
 def test_panels_show_every_prior(climbed):
-    figure = drawings.ladder_panels(climbed, 1.5, "Title", "simple regret")
+    figure = drawings.ladder_panels(climbed, 1.5, GAPS, "Title", "simple regret")
     assert [ax.get_ylabel() for ax in figure.axes] == [
         "training NLL (nats)", "Test NLL (nats)", "mean simple regret",
+        "simple regret of the first\nquery minus Random's",
     ]  # fmt: skip
+    points = [line for line in figure.axes[3].lines if len(line.get_xdata()) == 1]
+    assert [line.get_markerfacecolor() == "white" for line in points] == [False, True, False]
     marks = [len(line.get_xdata()) for line in figure.axes[2].lines if line.get_linestyle() == "None"]
     one = climbed[~((climbed["split"] == "two") & (climbed["prior_seed"] == 1))]
-    joined = drawings.ladder_panels(one, 1.5, "Title", "simple regret").axes[0].lines[0]
+    joined = drawings.ladder_panels(one, 1.5, GAPS, "Title", "simple regret").axes[0].lines[0]
     assert list(joined.get_xdata()) == [10]  # the rung with one prior of two is no part of the line
     assert marks == [4, 2] and figure.axes[2].lines[-1].get_ydata()[0] == 1.5

@@ -1,11 +1,14 @@
 """How far training goes: losses and regret of the same method after more and more steps (hyperbo_x12)."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from metabo.artefacts.settings import settings
 from metabo.errors import DataError
+from metabo.metrics.inference import differences
 from metabo.metrics.runs import Runs, repetitions
 from metabo.plan.runs import RunId
 
@@ -66,6 +69,32 @@ def climb(places: pd.DataFrame, runs: Runs, losses: pd.DataFrame) -> pd.DataFram
              "prior_seed": int(seed), "value": value}
             for metric, by_seed in parts.items() for seed, value in by_seed.items()
         ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def against_random(places: pd.DataFrame, runs: Runs, reference: str = "rand", seed: int = 0) -> pd.DataFrame:
+    """Return the regret of each rung minus that of random search: split, kind, steps, measure, difference, low, high (95
+    % interval of a new data set, `metabo.metrics.differences`) and verdict.
+
+    Measures: "first query", by which a prior shows whether its mean is learned; "last query"; and "area", the mean over
+    all queries. Verdict: "ahead" or "behind" if the interval is, else "undecided". `places`: `rungs`; `runs`: as for
+    `climb`, with `reference`.
+    """
+    area = {name: values.mean(axis=-1, keepdims=True) for name, values in runs.values.items()}
+    first, last = int(runs.iterations[0]), runs.last
+    moments = {
+        "first query": (runs, first), "last query": (runs, last),
+        "area": (replace(runs, values=area, iterations=np.array([0])), 0),
+    }  # fmt: skip
+    rows = []
+    for place in places.to_dict("records"):
+        own = [run for run in runs.methods if RunId.parse(run).split == place["split"]]
+        for measure, (of_moment, iteration) in moments.items():
+            gap = differences(of_moment.select([*own, reference]), reference, [iteration], seed).iloc[0]
+            verdict = "ahead" if gap["high"] < 0 else "behind" if gap["low"] > 0 else "undecided"
+            key = {"split": place["split"], "kind": place["kind"], "steps": place["steps"], "measure": measure}
+            rows.append({**key, "difference": gap["difference"], "low": gap["low"], "high": gap["high"]})
+            rows[-1]["verdict"] = verdict
     return pd.DataFrame(rows)
 
 
