@@ -73,8 +73,8 @@ def climb(places: pd.DataFrame, runs: Runs, losses: pd.DataFrame) -> pd.DataFram
 
 
 def against_random(places: pd.DataFrame, runs: Runs, reference: str = "rand", seed: int = 0) -> pd.DataFrame:
-    """Return the regret of each rung minus that of random search: split, kind, steps, measure, difference, low, high (95
-    % interval of a new data set, `metabo.metrics.differences`) and verdict.
+    """Return the regret of each rung minus that of random search: split, kind, steps, measure, difference, low, high
+    (95 % interval of a new data set, `metabo.metrics.differences`) and verdict.
 
     Measures: "first query", by which a prior shows whether its mean is learned; "last query"; and "area", the mean over
     all queries. Verdict: "ahead" or "behind" if the interval is, else "undecided". `places`: `rungs`; `runs`: as for
