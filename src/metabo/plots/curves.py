@@ -80,8 +80,11 @@ def asked(
     distinct: Mapping[str, Sequence[float]], last: int, each: str = "panels", what: str = "candidates", least: int = 0
 ) -> tuple[dict[str, str], str]:
     """Return what a legend says of how many different candidates (`what`) runs query: in brackets behind each method,
-    and in a line below. `distinct`: by method, the mean number over its runs in each panel (`each`), none: nothing is
-    said; `least`: the queries of the panel with the fewest, if not all have `last`."""
+    and in a line below. Without `distinct` it says nothing.
+
+    `distinct`: by method, the mean number over its runs in each panel (`each`); `last`: how many queries a run has;
+    `least`: how many it has in the panel with the fewest, where panels differ.
+    """
     if not distinct:
         return {}, ""
     ends = {method: (min(numbers), max(numbers)) for method, numbers in distinct.items()}

@@ -30,7 +30,12 @@ def test_regret_panels():
     ])  # fmt: skip
     ticks = {"lengthscale": {"simple": (1.0, 2.0), "cumulative": (2.0, 4.0)},
              "mean": {"simple": (1.0, 2.0), "cumulative": (0.1, 0.2)}}  # fmt: skip
-    figure = hegpucb.regret_panels(curves(), left, ticks, "plain", "Title")
+    counts = pd.DataFrame(
+        [("lengthscale", "mle", 3.0, 50), ("mean", "mle", 9.5, 100), ("mean", "he_gp_ucb", 7.0, 100)],
+        columns=["problem", "method", "distinct", "queries"],
+    )
+    counts = pd.concat([counts.assign(profile="plain"), counts.assign(profile="figure", distinct=99.0)])
+    figure = hegpucb.regret_panels(curves(), left, ticks, "plain", "Title", counts)
     axes = figure.axes
     assert [ax.get_title() for ax in axes] == ["(a) length-scale", "", "", "(d) mean", "", ""]
     regrets = [axes[place] for place in (0, 1, 3, 4)]
@@ -46,7 +51,11 @@ def test_regret_panels():
     band = axes[0].collections[1].get_paths()[0].vertices[:, 1]
     assert band.min() == pytest.approx(1 + 1 / 7 - 0.1) and band.max() == pytest.approx(2.1)
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels[:3] == ["MLE", "HE-GP-UCB", "random points"] and "repaired theorems" in figure.get_suptitle()
+    assert labels[:3] == ["MLE (3 to 9.5)", "HE-GP-UCB (7)", "random points"]
+    assert figure.legends[0].get_title().get_text() == (
+        "In brackets: different points among 50 to 100 queries, mean over runs (least to most of the panels but (c))."
+    )
+    assert "repaired theorems" in figure.get_suptitle()
 
 
 def test_lines_that_lie_on_each_other_are_named_and_keep_their_markers_apart():
@@ -170,7 +179,11 @@ def test_prior_panels():
         {"method": m, "iteration": t, "mean": 1 / t, "low": 0.5 / t, "high": 2 / t} for m in names for t in range(1, 6)
     ])  # fmt: skip
     tasks = pd.DataFrame({"task": ["a", "b"] * 2, "method": np.repeat(names, 2), "mean": [0.1, 0.2, 0.3, 0.4]})
-    left, right = hegpucb.prior_panels(curve, tasks, {"a": "task A"}, "Title").axes
+    counts = pd.DataFrame({"method": names, "distinct": [30.5, 19.8], "queries": 100})
+    figure = hegpucb.prior_panels(curve, tasks, {"a": "task A"}, "Title", counts)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert [label.rpartition(" (")[2] for label in labels] == ["30.5)", "19.8)"]
+    left, right = figure.axes
     assert len(left.lines) >= 2 and [t.get_text() for t in right.get_yticklabels()] == ["task A", "b"]
     np.testing.assert_allclose(right.lines[1].get_xdata(), [0.3, 0.4])
 

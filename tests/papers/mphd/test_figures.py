@@ -147,14 +147,17 @@ def test_a_prior_that_is_worse_by_far_is_named_at_the_end_of_its_axis():
     def drawn(table):
         figure = mphd.prior_panels(prior, truth, density, "Priors (test)", table)
         assert_readable(figure, [])
-        return figure.axes[2].get_ylim(), [text.get_text() for text in figure.axes[2].texts]
+        said = {text.get_position()[0]: text.get_text() for text in figure.axes[2].texts}
+        return figure.axes[2].get_ylim(), said
 
     (_, plain), none = drawn(nll)
     assert not none and plain > nll["value"].max()
     one = nll["train"].eq(4) & nll["seed"].eq(3)
-    (low, top), said = drawn(nll.assign(value=nll["value"].mask(one, 612.3)))
     rest = nll.loc[~one, "value"]
-    assert said == ["↑ 612"] and top < 300 and low < rest.min() and rest.max() < top
+    (low, top), said = drawn(nll.assign(value=nll["value"].mask(one, 612.3)))
+    assert said == {2: "beyond: 612, mean 85"} and top < 85 and low < rest.min() and rest.max() < top
+    assert drawn(nll.assign(value=nll["value"].mask(one, 5e5)))[1][2].startswith("beyond: 500000, mean 25")
+    assert drawn(nll.assign(value=nll["value"].mask(one, np.inf)))[1] == {2: "beyond: ∞, mean ∞"}
 
 
 def test_divergence_panels():

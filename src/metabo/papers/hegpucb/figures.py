@@ -94,7 +94,8 @@ def _legend(
         counts = distinct.groupby("method")["distinct"].agg(list)
         numbers = {str(method): values for method, values in counts.items()}
         least, most = (int(end) for end in distinct["queries"].agg(["min", "max"]))
-        notes, line = asked(numbers, most, what="points", least=least)
+        each = "panels but (c)" if "problem" in distinct else "panels"
+        notes, line = asked(numbers, most, each, "points", least)
     handles = [
         Line2D(
             [], [], color=o.colour, marker=o.marker, markersize=5, dashes=o.dashes or (None, None),
@@ -121,8 +122,10 @@ def regret_panels(
 
     `curves`: problem, profile, method, iteration, measure, mean, error; `left`: problem, profile, iteration, alive,
     least; `ticks`: first and last tick label of the paper's axis, by problem and measure, marked at the right;
-    `distinct`: problem, method, distinct, queries (`metabo.papers.hegpucb.studies.summaries.distinct`), for the legend.
+    `distinct`: problem, profile, method, distinct, queries (`metabo.papers.hegpucb.studies.summaries.distinct`), for
+    the legend.
     """
+    asked_for = None if distinct is None else distinct[distinct["profile"] == profile]
     own = curves[curves["profile"] == profile]
     own = own.assign(low=own["mean"] - own["error"], high=own["mean"] + own["error"])
     problems = list(dict.fromkeys(own["problem"]))
@@ -145,7 +148,7 @@ def regret_panels(
             Line2D([], [], color="0.3", linewidth=1.5, label="candidates left: mean"),
             Line2D([], [], color="0.3", linewidth=1.0, dashes=(1, 1.2), label="fewest in a run"),
         ]
-        _legend(figure, list(dict.fromkeys(own["method"])), 2, handles, distinct)
+        _legend(figure, list(dict.fromkeys(own["method"])), 2, handles, asked_for)
         figure.suptitle(f"{title}:\n{PROFILES[profile]}")
     return figure
 

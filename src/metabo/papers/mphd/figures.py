@@ -123,7 +123,7 @@ def grow(ax: Axes, table: pd.DataFrame, truth: float | None, log: bool) -> None:
         ax.set_yscale("log")
     groups = [table.loc[table["size"] == size, "value"].to_numpy() for size in sizes]
     for place, values in enumerate(groups):
-        violin(ax, place, values, _ESTIMATE)
+        violin(ax, place, values[np.isfinite(values)], _ESTIMATE)
     ax.plot(range(len(sizes)), [values.mean() for values in groups], color=_MEAN, linewidth=1.4, label="mean")
     if truth is not None:
         ax.axhline(truth, color=_TRUTH, linestyle="--", linewidth=1.1, label="truth")
@@ -134,21 +134,26 @@ def grow(ax: Axes, table: pd.DataFrame, truth: float | None, log: bool) -> None:
 
 
 def _name_far(ax: Axes, nll: pd.DataFrame) -> None:
-    """End the axis of `grow` well above what most seeds have, and write what lies beyond it where it would be drawn: a
-    prior of two domains may be worse by hundreds of nats, beside which no other number could be told apart."""
+    """End the axis of `grow` well above what most seeds have, and write above it what lies beyond: a prior of two
+    domains may be worse by hundreds of nats, beside which no other number could be told apart."""
     groups = [values.to_numpy() for _, values in nll.groupby("train")["value"]]
-    ends = np.array([np.percentile(values, [20, 80]) for values in groups])
+    usual = [own for values in groups if len(own := values[np.isfinite(values)])]
+    ends = np.array([np.percentile(own, [20, 80]) for own in usual])
     top = float(ends[:, 1].max() + 4.0 * np.ptp(ends, axis=1).max())
-    finite = np.concatenate([values[np.isfinite(values)] for values in groups])
-    if not np.isfinite(top) or finite.max() <= top:
+    if not any((values > top).any() for values in groups):
         return
-    low = float(finite.min())
+    low = min(own.min() for own in usual)
+    ax.set_title(ax.get_title(), pad=16)  # above the notes
     ax.set_ylim(low - 0.05 * (top - low), top)
     for place, values in enumerate(groups):
-        far = np.sort(values[values > top])
-        if len(far):
-            text = "↑ " + ", ".join(f"{value:.0f}" for value in far)
-            ax.text(place + 0.08, top, text, ha="left", va="top", fontsize=7)
+        far = [f"{value:.0f}" for value in np.sort(values[np.isfinite(values) & (values > top)])]
+        far += ["∞"] * int(np.isinf(values).sum())
+        if values.mean() > top:
+            far.append(f"mean {values.mean():.0f}" if np.isfinite(values.mean()) else "mean ∞")
+        if far:
+            text = f"beyond: {', '.join(far)}"
+            note = ax.text(place, top, text, ha="left", va="bottom", fontsize=7.5, clip_on=False)
+            note.set_in_layout(False)
 
 
 def _legend(figure: Figure, repetitions: list[Line2D]) -> None:

@@ -190,9 +190,14 @@ def test_candidates_left():
 
 
 def test_points_that_are_asked_again_count_once():
-    again = run([[3.0, 1.0, 3.0], [1.0, 1.0, 1.0]], x=[[0.0, 0.5, 0.0], [0.2, 0.2, 0.2]])
-    found = summaries.distinct(again.assign(regret=[3.0, 1.0, 3.0, 1.0, 1.0, 1.0]))
-    assert found[["distinct", "queries"]].to_numpy().tolist() == [[1.5, 3]]
-    # (c) has three inputs, of which the table has the first: another regret is another point.
-    other = summaries.distinct(again.assign(regret=[3.0, 1.0, 2.0, 1.0, 1.5, 1.0]), [])
-    assert other[["distinct", "queries"]].to_numpy().tolist() == [[2.5, 3]]
+    """Also points of equal regret; (c) is not counted, since its table has one input of three."""
+    regret = [[3.0, 1.0, 3.0], [1.0, 1.0, 1.0]]
+    table = run(regret, x=[[0.0, 0.5, 0.0], [0.2, 0.2, 0.4]], regret=regret)
+    long = run([[1.0] * 5] * 2, "he_gp_ucb", x=[[0.1, 0.2, 0.3, 0.4, 0.1]] * 2, problem="mean", regret=1.0)
+    of_c = table.assign(problem="decomposition")
+    found = summaries.distinct(pd.concat([table, long, of_c]))
+    columns = ["problem", "profile", "method", "distinct", "queries"]
+    assert found[columns].to_numpy().tolist() == [
+        ["lengthscale", "plain", "mle", 2.0, 3], ["mean", "plain", "he_gp_ucb", 4.0, 5],
+    ]  # fmt: skip
+    assert summaries.distinct(table, [])[["method", "distinct"]].to_numpy().tolist() == [["mle", 2.0]]

@@ -127,7 +127,10 @@ def test_panels_show_every_prior(climbed):
         "training NLL (nats)", "Test NLL (nats)", "mean simple regret",
         "simple regret of the first\nquery minus Random's",
     ]  # fmt: skip
+    more = pd.concat([GAPS, GAPS.assign(measure="area", verdict="undecided", difference=9.0)])
+    figure = drawings.ladder_panels(climbed, 1.5, more, "Title", "simple regret")
     points = [line for line in figure.axes[3].lines if len(line.get_xdata()) == 1]
+    assert [line.get_ydata()[0] for line in points] == [-0.5] * 3
     assert [line.get_markerfacecolor() == "white" for line in points] == [False, True, False]
     marks = [len(line.get_xdata()) for line in figure.axes[2].lines if line.get_linestyle() == "None"]
     one = climbed[~((climbed["split"] == "two") & (climbed["prior_seed"] == 1))]

@@ -13,6 +13,8 @@ QUANTITIES = ("simple", "cumulative")
 PANEL = ["problem", "profile"]
 EDGE, LAST = 0.95, 20
 """G5: a run is stuck if its last 20 queries have x >= 0.95 in (a), whose best point is near 0.2."""
+SEVERAL_INPUTS = "decomposition"
+"""Problem (c), the one with more than one input."""
 EARLY, LATE = 15, 50
 """G8: iterations at which panel (c) is compared."""
 TICKS = {
@@ -182,12 +184,12 @@ def left(run: pd.DataFrame) -> pd.DataFrame:
 def distinct(run: pd.DataFrame, keys: Sequence[str] = PANEL) -> pd.DataFrame:
     """Return how many different points a run queries, mean over seeds: keys, method, distinct, queries (of a run).
 
-    Two queries are of one point if x and regret are the same: of the three inputs of (c), tables have the first alone.
+    Problem (c) is left out: of its three inputs, tables have the first alone.
     """
+    own = run[run["problem"] != SEVERAL_INPUTS] if "problem" in run else run
     groups = [*keys, "method"]
-    of_runs = run.groupby([*groups, "seed"], sort=False)
-    counts = pd.DataFrame({"queries": of_runs["iteration"].count()})
-    counts["distinct"] = run.drop_duplicates([*groups, "seed", "x", "regret"]).groupby([*groups, "seed"]).size()
+    of_runs = own.groupby([*groups, "seed"], sort=False)
+    counts = of_runs["x"].agg(distinct="nunique", queries="size")
     found = counts.groupby(groups, sort=False).agg(distinct=("distinct", "mean"), queries=("queries", "max"))
     return found.reset_index()
 

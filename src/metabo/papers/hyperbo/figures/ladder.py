@@ -46,7 +46,7 @@ def ladder_panels(climbed: pd.DataFrame, random: float, gaps: pd.DataFrame, titl
 
 def _first_queries(ax: Axes, gaps: pd.DataFrame, regret: str) -> None:
     for kind, (colour, marker, _) in LOOKS.items():
-        shift = 1.15 if kind == DECAYING else 1.0  # both kinds have rungs of as many steps
+        shift = 1.3 if kind == DECAYING else 1.0  # both kinds have rungs of as many steps
         for row in gaps[gaps["kind"] == kind].to_dict("records"):
             ax.vlines(shift * row["steps"], row["low"], row["high"], color=colour, linewidth=1.4)
             face = "white" if row["verdict"] == "undecided" else colour

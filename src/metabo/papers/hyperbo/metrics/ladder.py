@@ -77,7 +77,8 @@ def against_random(places: pd.DataFrame, runs: Runs, reference: str = "rand", se
     (95 % interval of a new data set, `metabo.metrics.differences`) and verdict.
 
     Measures: "first query", by which a prior shows whether its mean is learned; "last query"; and "area", the mean over
-    all queries. Verdict: "ahead" or "behind" if the interval is, else "undecided". `places`: `rungs`; `runs`: as for
+    all queries. Verdict: "ahead" or "behind" if the interval is, else "undecided", as for a single fold, which has no
+    interval (NaN). `places`: `rungs`; `runs`: as for
     `climb`, with `reference`.
     """
     area = {name: values.mean(axis=-1, keepdims=True) for name, values in runs.values.items()}
