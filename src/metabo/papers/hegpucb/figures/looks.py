@@ -83,13 +83,13 @@ def legend(
     distinct: pd.DataFrame | None = None,
 ) -> None:
     """Put a legend below the panels; with `distinct`, it says how many different points a method's runs query."""
-    notes, line = {}, ""
+    notes, said = {}, ""
     if distinct is not None:
         counts = distinct.groupby("method")["distinct"].agg(list)
         numbers = {str(method): values for method, values in counts.items()}
         least, most = (int(end) for end in distinct["queries"].agg(["min", "max"]))
         each = "panels but (c)" if "problem" in distinct else "panels"
-        notes, line = asked(numbers, most, each, "points", least)
+        notes, said = asked(numbers, most, each, "points", least)
     handles = [
         Line2D(
             [], [], color=o.colour, marker=o.marker, markersize=5, dashes=o.dashes or (None, None),
@@ -99,5 +99,5 @@ def legend(
     ]  # fmt: skip
     figure.legend(
         handles=[*handles, *others], loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2,
-        title=line or None, title_fontsize="small",
+        title=said or None, title_fontsize="small",
     )  # fmt: skip

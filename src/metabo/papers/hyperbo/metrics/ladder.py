@@ -1,15 +1,14 @@
 """How far training goes: losses and regret of the same method after more and more steps (hyperbo_x12)."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from metabo.artefacts.settings import settings
 from metabo.errors import DataError
 from metabo.metrics.inference import differences
 from metabo.metrics.runs import Runs, repetitions
+from metabo.papers.engine.claims.comparing import Moment, at_moment
 from metabo.plan.runs import RunId
 
 CONSTANT, DECAYING = "constant rate", "decaying rate"
@@ -78,24 +77,19 @@ def against_random(places: pd.DataFrame, runs: Runs, reference: str = "rand", se
 
     Measures: "first query", by which a prior shows whether its mean is learned; "last query"; and "area", the mean over
     all queries. Verdict: "ahead" or "behind" if the interval is, else "undecided", as for a single fold, which has no
-    interval (NaN). `places`: `rungs`; `runs`: as for
-    `climb`, with `reference`.
+    interval (NaN). `places`: `rungs`; `runs`: as for `climb`, with `reference`.
     """
-    area = {name: values.mean(axis=-1, keepdims=True) for name, values in runs.values.items()}
-    first, last = int(runs.iterations[0]), runs.last
-    moments = {
-        "first query": (runs, first), "last query": (runs, last),
-        "area": (replace(runs, values=area, iterations=np.array([0])), 0),
-    }  # fmt: skip
+    moments: dict[str, Moment] = {"first query": 1, "last query": runs.last, "area": "area"}
     rows = []
     for place in places.to_dict("records"):
         own = [run for run in runs.methods if RunId.parse(run).split == place["split"]]
-        for measure, (of_moment, iteration) in moments.items():
-            gap = differences(of_moment.select([*own, reference]), reference, [iteration], seed).iloc[0]
+        for measure, moment in moments.items():
+            here, _ = at_moment(runs.select([*own, reference]), moment)
+            gap = differences(here, reference, [here.last], seed).iloc[0]
             verdict = "ahead" if gap["high"] < 0 else "behind" if gap["low"] > 0 else "undecided"
             key = {"split": place["split"], "kind": place["kind"], "steps": place["steps"], "measure": measure}
-            rows.append({**key, "difference": gap["difference"], "low": gap["low"], "high": gap["high"]})
-            rows[-1]["verdict"] = verdict
+            found = {"difference": gap["difference"], "low": gap["low"], "high": gap["high"], "verdict": verdict}
+            rows.append(key | found)
     return pd.DataFrame(rows)
 
 
