@@ -3,6 +3,8 @@ PYTHON ?= python3
 CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 READY := .venv/.installed
+# Images of containers set it, and then each of a run's hundreds of processes compiles the project's modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 # The checks of `make lint`, one target each. .pre-commit-config.yaml has a hook for each (a test compares them).
 CHECKS := lint-ruff lint-format lint-snakefmt lint-notebooks lint-config lint-imports lint-types
 
@@ -81,7 +83,7 @@ benchmark-tuner: install  ## the tuner's default against Optuna's samplers, RGPE
 	$(BIN)/python benchmarks/tuner/report.py held_out --record --out benchmarks/tuner/results/held_out.csv
 
 docs: install  ## the site, into site/; a warning or a link that leads nowhere stops it
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-docs.lock
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-docs.lock
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 clean:  ## results, the site, workflow state and caches; keeps the environment and the downloaded archives
@@ -93,7 +95,8 @@ install: $(READY)
 $(READY): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -c 'import sys; sys.exit("Python >= 3.11 is needed; say make PYTHON=python3.x" if sys.version_info < (3, 11) else 0)'
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-compile --require-hashes -r requirements.lock # a complete list
+	$(BIN)/python -m compileall -qq -j $(CORES) .venv/lib || true # on all cores; a few packages hold files for other Pythons
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 

@@ -10,7 +10,6 @@ from metabo.plan import catalogue, registry
 from metabo.plan import config as settings
 from metabo.plan.config import Config
 from metabo.records.checksums import read_sidecar
-from metabo.report import looks
 
 CONFIG = Path("config.yaml")
 DATASETS = Path("workflow/datasets.csv")
@@ -20,7 +19,7 @@ TABLES = Path("data")
 
 def lines(what: str) -> list[str]:
     """List "methods", "benchmarks", "artefacts" or "looks". Raises ConfigError for a fault in what is registered."""
-    return {"methods": methods, "benchmarks": benchmarks, "artefacts": artefacts, "looks": looks.lines}[what]()
+    return {"methods": methods, "benchmarks": benchmarks, "artefacts": artefacts, "looks": _looks}[what]()
 
 
 def methods() -> list[str]:
@@ -34,6 +33,12 @@ def artefacts() -> list[str]:
     return [
         f"{id:16} {', '.join(entry.benchmarks or ['-']):40} {entry.title}" for id, entry in catalogue.load().items()
     ]
+
+
+def _looks() -> list[str]:
+    from metabo.report import looks  # draws, so it imports what draws: seconds that the other lists need not wait
+
+    return looks.lines()
 
 
 def benchmarks() -> list[str]:
