@@ -1,5 +1,11 @@
 """What stage commands share."""
 
+import struct
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -39,3 +45,31 @@ def test_a_fault_in_the_settings_of_a_method_is_told_with_method_and_file(monkey
 
 def failing(message: str):
     raise ConfigError(message)
+
+
+SAVE = """
+import sys
+import numpy as np
+from metabo.records import files
+from metabo.stages import common
+common._write_archives_alike()
+files.save_npz(sys.argv[1], {"a": np.arange(3.0), "b": np.eye(40)})
+"""
+
+
+def test_arrays_are_written_alike_by_all_versions_of_python(tmp_path):
+    """As the recorded ones are: a member that may grow large is of version 4.5 and has its sizes behind its name."""
+    path = tmp_path / "x.npz"
+    subprocess.run([sys.executable, "-c", SAVE, str(path)], check=True)  # it changes the process
+    content = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        members = archive.infolist()
+    assert [one.filename for one in members] == ["a.npy", "b.npy"]
+    for one in members:
+        assert (one.create_version, one.extract_version) == (45, 45)
+        version, *sizes = struct.unpack_from("<4xH12x2I", content, one.header_offset)
+        assert (version, sizes) == (45, [0xFFFFFFFF, 0xFFFFFFFF])
+        behind = one.header_offset + 30 + len(one.filename)
+        assert struct.unpack_from("<HHQQ", content, behind) == (1, 16, one.file_size, one.compress_size)
+    np.testing.assert_array_equal(np.load(path)["b"], np.eye(40))

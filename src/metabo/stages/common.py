@@ -5,6 +5,7 @@ import importlib
 import json
 import re
 import sys
+import zipfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -107,6 +108,7 @@ def _stop(stage: str, error: MetaboError) -> NoReturn:
 
 def _run(stage: str, args: Namespace, work: Callable[[], Outcome], roots: list[str]) -> None:
     started = provenance.start()
+    _write_archives_alike()
     progress.connect(args.out if isinstance(args.out, str) else stage)
     preflight.tell_at_work()
     cores.own_process()
@@ -140,6 +142,28 @@ def _run(stage: str, args: Namespace, work: Callable[[], Outcome], roots: list[s
         extra=outcome,
         logs=_logs(args),
     )
+
+
+def _write_archives_alike() -> None:
+    """Make this process write the bytes that Python 3.11.4 and later write for a member of an archive that may grow
+    large, as those of `files.save_npz` may (python/cpython#103861).
+
+    Before, a member had another version and its sizes in another place, so that the same arrays had another checksum:
+    recorded results would not be found again. It is here because the code of `records.files` is part of every recorded
+    result.
+    """
+    if sys.version_info >= (3, 11, 4):
+        return
+    original, sizes = zipfile.ZipInfo.FileHeader, slice(18, 26)
+
+    def header(self: zipfile.ZipInfo, zip64: bool | None = None) -> bytes:
+        if not zip64:
+            return original(self, zip64)
+        self.create_version = self.extract_version = max(zipfile.ZIP64_VERSION, self.extract_version)
+        written = original(self, zip64)
+        return written[: sizes.start] + b"\xff" * 8 + written[sizes.stop :]
+
+    zipfile.ZipInfo.FileHeader = header
 
 
 def _logs(args: Namespace) -> list[Path]:
