@@ -50,10 +50,13 @@ def failing(message: str):
 SAVE = """
 import sys
 import numpy as np
+from metabo.plan.typed import Values
 from metabo.records import files
 from metabo.stages import common
-common._write_archives_alike()
-files.save_npz(sys.argv[1], {"a": np.arange(3.0), "b": np.eye(40)})
+def work(args, spec):
+    files.save_npz(args.out, {"a": np.arange(3.0), "b": np.eye(40)})
+    return {}
+common.main("data", None, work, Values, lambda args, spec: [], ["--spec", "{}", "--out", sys.argv[1]])
 """
 
 

@@ -1,6 +1,7 @@
 """The conda route, the pip route and the project's own table name the same packages at the same versions."""
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -98,16 +99,37 @@ def test_a_lock_has_all_that_its_packages_need(lock):
     from importlib.metadata import PackageNotFoundError, requires
 
     names, lacking, seen = versions_of(lock), [], 0
+    extras = wanted_extras(names)
     for name in names:
         try:
             needed = map(Requirement, requires(name) or ())
         except PackageNotFoundError:  # of another system, or of the site, which is not built here
             continue
         seen += 1
-        given = [one for one in needed if not one.marker or one.marker.evaluate({"extra": ""})]
+        given = [
+            one for one in needed if not one.marker or any(one.marker.evaluate({"extra": e}) for e in extras[name])
+        ]
         lacking += [f"{name}: {one}" for one in given if not fits(one, names)]
     assert lacking == []
     assert seen > len(names) / 2 or lock == "requirements-docs.lock"
+
+
+def wanted_extras(names):
+    """Name -> the extras of a package that others ask for, as in ``urllib3[socks]``, and none."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    def needed_by(name):
+        try:
+            return [Requirement(line) for line in requires(name) or ()]
+        except PackageNotFoundError:
+            return []
+
+    extras = {name: {""} for name in names}
+    for name in names:
+        for one in needed_by(name):
+            if not one.marker or one.marker.evaluate({"extra": ""}):
+                extras.setdefault(canonicalize_name(one.name), {""}).update(one.extras)
+    return extras
 
 
 def fits(requirement, versions):
@@ -118,3 +140,16 @@ def test_a_requirement_that_a_lock_lacks_or_has_at_another_version_does_not_fit(
     assert not fits(Requirement("absent>=1"), {"numpy": {"2.3.1"}})
     assert not fits(Requirement("numpy<2"), {"numpy": {"2.3.1"}})
     assert fits(Requirement("NumPy>=2"), {"numpy": {"2.3.1"}})
+
+
+@pytest.mark.parametrize("named", ["python3.13", None])
+def test_continuous_integration_takes_the_python_that_it_is_given(named, tmp_path, monkeypatch):
+    """The matrix of versions names one; else the system's, where it is new enough."""
+    (tmp_path / "make").write_text('#!/bin/sh\necho "PYTHON=${PYTHON:-}"\n')
+    (tmp_path / "make").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("PYTHON", raising=False)
+    if named:
+        monkeypatch.setenv("PYTHON", named)
+    said = subprocess.run([ROOT / ".ci" / "run"], check=True, capture_output=True, text=True).stdout.split()
+    assert len(said) == 3 and set(said) <= ({f"PYTHON={named}"} if named else {"PYTHON=", "PYTHON=/usr/bin/python3"})

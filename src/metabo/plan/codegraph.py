@@ -22,7 +22,7 @@ BOOKKEEPING = (
 )  # fmt: skip
 """Files of the package that every stage imports and that cannot change a result: locks, cores, checked inputs,
 progress, times of jobs, errors, schemas, sidecars and digests. Also the package's own `__init__`, whose names jobs do
-not use."""
+not use. (`stages/common.py` sets the headers of archives under old Pythons: the file's bytes, not its arrays.)"""
 PACKAGE_ROOT = Path(__file__).parents[1]
 
 
