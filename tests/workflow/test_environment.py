@@ -96,40 +96,25 @@ def test_the_environment_that_runs_the_tests_is_the_locked_one(direct, locked):
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-docs.lock"])
 def test_a_lock_has_all_that_its_packages_need(lock):
     """They are installed without a search for what they need."""
+    names = versions_of(lock)
+    extras = {name: {""} for name in names}  # what others ask for, as in urllib3[socks], and none
+    for name in names:
+        for one in needed(name, {""}):
+            extras.setdefault(canonicalize_name(one.name), {""}).update(one.extras)
+    assert [f"{name}: {one}" for name in names for one in needed(name, extras[name]) if not fits(one, names)] == []
+    if lock == "requirements.lock":  # the site may not be built here
+        assert sum(bool(needed(name, {""})) for name in names) > len(names) / 4
+
+
+def needed(name, extras):
+    """The requirements of a package with these extras, on this system; none if it is not installed here."""
     from importlib.metadata import PackageNotFoundError, requires
 
-    names, lacking, seen = versions_of(lock), [], 0
-    extras = wanted_extras(names)
-    for name in names:
-        try:
-            needed = map(Requirement, requires(name) or ())
-        except PackageNotFoundError:  # of another system, or of the site, which is not built here
-            continue
-        seen += 1
-        given = [
-            one for one in needed if not one.marker or any(one.marker.evaluate({"extra": e}) for e in extras[name])
-        ]
-        lacking += [f"{name}: {one}" for one in given if not fits(one, names)]
-    assert lacking == []
-    assert seen > len(names) / 2 or lock == "requirements-docs.lock"
-
-
-def wanted_extras(names):
-    """Name -> the extras of a package that others ask for, as in ``urllib3[socks]``, and none."""
-    from importlib.metadata import PackageNotFoundError, requires
-
-    def needed_by(name):
-        try:
-            return [Requirement(line) for line in requires(name) or ()]
-        except PackageNotFoundError:
-            return []
-
-    extras = {name: {""} for name in names}
-    for name in names:
-        for one in needed_by(name):
-            if not one.marker or one.marker.evaluate({"extra": ""}):
-                extras.setdefault(canonicalize_name(one.name), {""}).update(one.extras)
-    return extras
+    try:
+        found = [Requirement(line) for line in requires(name) or ()]
+    except PackageNotFoundError:
+        return []
+    return [one for one in found if not one.marker or any(one.marker.evaluate({"extra": e}) for e in extras)]
 
 
 def fits(requirement, versions):
