@@ -10,6 +10,7 @@ from metabo.bo.policy import Candidates, argmax, tie_breakers
 from metabo.bo.refit import Refit
 from tests import tiny
 from tests.references import DenseGP, score
+from tests.stepping import begin, observe, select
 
 DIM, POOL = 2, 12
 CHOSEN = [4, 0, 4, 4, 7, 11, 0]  # candidate 4 observed three times, candidate 0 twice
@@ -19,21 +20,6 @@ def pool(rng):
     x = rng.uniform(size=(POOL, DIM))
     x[9] = x[4]  # a duplicated input: another candidate, the same covariances
     return Candidates(jnp.asarray(x), jnp.ones(POOL, dtype=bool))
-
-
-@eqx.filter_jit
-def begin(policy, candidates, key):
-    return policy.init(candidates, key)
-
-
-@eqx.filter_jit
-def observe(policy, state, index, y):
-    return policy.observe(state, index, y)
-
-
-@eqx.filter_jit
-def select(policy, state, mask, key):
-    return policy.select(state, mask, key)
 
 
 @pytest.mark.parametrize("noise", [-3.0, -12.0])

@@ -17,6 +17,7 @@ from metabo.plan import registry
 from metabo.tasks.rows import Rows
 from tests.methods.embedding import cases as networks
 from tests.methods.embedding.cases import DIM
+from tests.stepping import observe
 
 BOTH = ["mimo", "rfgp"]
 BUDGET, POOL = 4, 9
@@ -39,7 +40,6 @@ def with_past(policy, past):
 
 
 start = eqx.filter_jit(lambda policy, key: policy.init(candidates(), key))
-observe = eqx.filter_jit(lambda policy, state, index, y: policy.observe(state, index, y))
 
 
 def states(policy, ys=(1.0, 2.0), key=0):

@@ -22,6 +22,7 @@ from metabo.tasks.rows import Rows
 from metabo.tasks.training_set import prior_keys, training_sets
 from tests import tiny
 from tests.references import DenseGP
+from tests.stepping import observe
 
 SETTINGS = {
     "steps": 4, "learning_rate": 3e-3, "episodes": 4, "horizon": 5, "candidates": 6, "minibatches": 2, "epochs": 2,
@@ -397,7 +398,6 @@ def test_bo_is_a_greedy_episode_in_the_units_of_the_task():
     x, y = jnp.asarray(rng.uniform(size=(9, 2))), jnp.asarray(rng.normal(size=9))
     mask = jnp.arange(9) < 7
     select = eqx.filter_jit(lambda policy, state: policy.select(state, mask, jax.random.key(1)))
-    observe = eqx.filter_jit(lambda policy, state, index, y: policy.observe(state, index, y))
     for task in range(2):
         policy = maf_policy.policy(prior, {}, "learned", 4, None)
         offset, scale = float(prior.standard.offset[task]), float(prior.standard.scale[task])

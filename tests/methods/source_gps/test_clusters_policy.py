@@ -26,6 +26,7 @@ from metabo.tasks.folds import Fold
 from metabo.tasks.rows import Rows
 from tests.gaussians.test_kmeans import slow_wasserstein
 from tests.references import gaussian_kl, score
+from tests.stepping import observe
 
 TASKS, ROWS, POOL, PADDING, DIM = 5, 6, 12, 3, 2
 ASSIGNMENT = [[0, 0, 0, 0, 0], [0, 1, 0, 1, 1], [2, 1, 0, 1, 2]]
@@ -69,7 +70,6 @@ INITIAL = np.array([4, 7])
 
 once = eqx.filter_jit(run)
 begun = eqx.filter_jit(lambda policy, pool: policy.init(pool, jax.random.key(0)))
-told = eqx.filter_jit(lambda policy, state, row, y: policy.observe(state, row, y))
 
 
 @cache
@@ -133,7 +133,7 @@ def test_it_is_algorithm_1(acquisition, distance):
 def state_after(policy, pool, outputs, rows):
     state = begun(policy, pool)
     for row in rows:
-        state = told(policy, state, jnp.asarray(row), outputs[row])
+        state = observe(policy, state, jnp.asarray(row), outputs[row])
     return state
 
 
@@ -240,7 +240,7 @@ def test_a_distance_that_is_not_finite_keeps_the_weights_and_marks_the_step():
     policy, pool, outputs = made(initial=0)
     state = begun(policy, pool)
     broken = state._replace(meta=state.meta._replace(part=state.meta.part.at[0].set(jnp.nan)))
-    after, usual = (told(policy, one, jnp.asarray(3), outputs[3]).meta for one in (broken, state))
+    after, usual = (observe(policy, one, jnp.asarray(3), outputs[3]).meta for one in (broken, state))
     np.testing.assert_array_equal(after.weights, state.meta.weights)
     assert not bool(after.ok) and bool(usual.ok)
 
