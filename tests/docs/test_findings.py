@@ -380,3 +380,19 @@ def test_in_how_many_cells_of_its_grid_he_gp_ucb_is_ahead_of_mle():
     theorem = by_beta[0.0]
     assert f"higher ({theorem.difference:.1f}, {theorem.low:.1f} to {theorem.high:.1f})" in page
     assert ", ".join(f"{by_beta[beta].difference:.1f}" for beta in (0.5, 1.0)) in notes
+
+
+def test_the_number_of_clusters_on_the_control():
+    gates = pd.read_csv(RECORDED / "claims/cmbo-gates.csv")
+    gates = gates[gates["artefact"] == "cmbo_x08"].set_index(["gate", "subjects"])
+    text, above = " ".join(TEXT.split()), []
+    for gate in ("beats Random on two mirrored families", "the right cluster beats the average of all tasks"):
+        for variant in ("cm_wss", "cm_bary"):
+            mean, low, high = map(float, re.findall(r"-?\d\.\d+", gates.loc[(gate, f"{variant}_2"), "said"]))
+            assert f"{-mean} [{-high}, {-low}]" in text and high < 0
+            for number in range(3, 7):
+                mean, low, _ = map(float, re.findall(r"-?\d\.\d+", gates.loc[(gate, f"{variant}_{number}"), "said"]))
+                assert mean > 0 and gates.loc[(gate, f"{variant}_{number}"), "verdict"] == "fails"
+                above += [(mean, low > 0)] if "average" in gate else []
+    assert f"by {min(above)[0]:.3f} to {max(above)[0]:.3f} (decided in seven of eight cases)" in text
+    assert [decided for _, decided in above].count(True) == 7 and len(above) == 8
