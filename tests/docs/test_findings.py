@@ -398,5 +398,8 @@ def test_the_number_of_clusters_on_the_control():
     assert f"by {min(above)[0]:.3f} to {max(above)[0]:.3f} (decided in seven of eight cases)" in text
     assert [decided for _, decided in above].count(True) == 7 and len(above) == 8
     assert "With three to six clusters neither is below random search" in text
+    noisy = gates.loc["noise leaves something to learn", "said"].str.extract(r"in (\d+)% of its runs")[0].astype(int)
+    few, more = noisy.filter(regex="_[12]$"), noisy.filter(regex="_[3-6]$")
+    assert f"in at most {few.max()} % of the runs" in text and f"in {more.min()} to {more.max()} % with three" in text
     counts = " ".join(pd.read_csv(RECORDED / "claims/cmbo.csv").query("claim == 'B19'")["said"])
     assert "= 888 runs" in counts and "= 1480 runs" in counts and "(888), not for all five splits (1,480)" in text
