@@ -44,11 +44,12 @@ class Lab:
             self.trained[key] = priors.load(path)[1][0]
         return self.trained[key]
 
-    def run(self, spec):
-        """Run BO from the stored prior."""
+    def run(self, spec, width=None):
+        """Run BO from the stored prior, widened to `width` inputs if that is given."""
         past = registry.made_of(spec["method"]).uses_past
         (training,) = training_sets_of(self.benchmark, spec) if past else (None,)
-        return optimise(self.benchmark, self.prior(spec), *tiny.job(spec), 1, training)
+        prior = priors.widened(self.prior(spec), spec, width) if width else self.prior(spec)
+        return optimise(self.benchmark, prior, *tiny.job(spec), 1, training)
 
     def table(self, spec):
         """Like `run`, once per specification."""

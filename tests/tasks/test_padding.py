@@ -5,8 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from metabo.bo import priors
-from metabo.bo.trajectories import optimise
 from metabo.plan import registry
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import Fold
@@ -42,12 +40,6 @@ def test_widened_parameters_are_the_same_function_and_narrow_back():
         jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[0], b), back, gp)
 
 
-def widens(method: str) -> bool:
-    """Methods that learn from several spaces, or from the truth: tests/methods/hierarchical/test_policy.py."""
-    parts = registry.made_of(method)
-    return parts.pads_inputs and not (parts.across_spaces or registry.method(method).needs_truth)
-
-
 def with_a_wider_space(narrow: Benchmark) -> Benchmark:
     """The tiny benchmark, with tasks of a second space of five inputs beside it."""
     rng = np.random.default_rng(3)
@@ -76,18 +68,6 @@ def test_a_wider_space_elsewhere_changes_no_prior(method):
         found.append((training.width, params, log.loss))
     assert [width for width, *_ in found] == [2, 5]
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-9), *(f[1:] for f in found))
-
-
-@pytest.mark.parametrize("method", [m for m in tiny.METHODS if widens(m)])
-def test_bo_with_wider_inputs_selects_the_same(method):
-    benchmark, spec, module = tiny.benchmark(), tiny.spec(method), registry.training_module(method)
-    training = training_sets(benchmark, "held_out", seeds=spec["seeds"])[0]
-    params, log = module.pretrain(spec, training, prior_keys(training, 0, spec["seeds"]), False)
-    prior = priors.of_training(training, params, log)
-    past = training if registry.made_of(method).uses_past else None
-    own, wide = (optimise(benchmark, p, *tiny.job(spec), 1, past) for p in (prior, priors.widened(prior, spec, 4)))
-    np.testing.assert_array_equal(own["candidate"], wide["candidate"])
-    np.testing.assert_allclose(own["mean"], wide["mean"], rtol=1e-5, atol=1e-7)
 
 
 def test_rows_keep_their_width_where_nothing_is_wider():

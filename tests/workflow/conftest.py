@@ -53,6 +53,15 @@ def environment() -> dict[str, str]:
     return given
 
 
+@pytest.fixture
+def optimised(monkeypatch):
+    """Let the jobs of a test optimise their programs, unlike all others (tests/conftest.py): those that train networks
+    run for longer than it takes to compile them."""
+    flags = os.environ["XLA_FLAGS"]
+    assert "--xla_backend_optimization_level=0" in flags
+    monkeypatch.setenv("XLA_FLAGS", flags.replace("optimization_level=0", "optimization_level=1"))
+
+
 @pytest.fixture(scope="session")
 def start():
     """Return a function that starts Snakemake in a folder."""
@@ -83,12 +92,12 @@ def snakemake(tmp_path_factory):
 def killed():
     """Return a function that starts Snakemake and kills it with all its jobs (SIGKILL) once `ready` says so."""
 
-    def run(where: Path, log: Path, ready: Callable[[], bool], *arguments: str, **environment: str) -> None:
+    def run(where: Path, log: Path, ready: Callable[[], bool], *arguments: str) -> None:
         command = [sys.executable, "-m", "snakemake", *arguments]
         with log.open("w") as stream:
             process = subprocess.Popen(
                 command, cwd=where, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True,
-                env=os.environ | environment,
+                env=environment(),
             )  # fmt: skip
             deadline = time.monotonic() + 900
             while not ready() and process.poll() is None and time.monotonic() < deadline:

@@ -69,13 +69,13 @@ def test_a_missing_shipped_table_is_named_when_it_is_needed(project, snakemake):
 class TestKilledCollection:
     """One unit, killed after its first finished trials."""
 
+    @pytest.mark.usefixtures("optimised")
     def test_it_goes_on_where_it_stopped(self, project, snakemake, killed, tmp_path):
         overlay = project / "more.yaml"
         overlay.write_text("collect: {pd1_mini: {pilot: 16, matched: 60, unmatched: 60}}\n")
         journal = project / f".cache/collect/smoke/pd1_mini/{UNIT}.jsonl"
         arguments = ("--cores", "1", TABLE, *SMOKE, "more.yaml")
-        cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "jax")}
-        killed(project, tmp_path / "first.log", lambda: _trials(journal) >= 32, *arguments, **cache)
+        killed(project, tmp_path / "first.log", lambda: _trials(journal) >= 32, *arguments)
         before = _trials(journal)
         assert 32 <= before < 152 and not (project / TABLE).exists()
 

@@ -260,6 +260,7 @@ class TestSmokeRun:
 class TestOnline:
     """Online tuning from the shipped table: every evaluation trains a network. A class of its own, as below."""
 
+    @pytest.mark.usefixtures("optimised")
     def test_the_shipped_table_runs_to_the_figures(self, project, snakemake):
         targets = ("hyperbo_fig14", "hyperbo_tab03")
         # Of the nine tasks one of each kind of network: each is compiled in every job, which takes most of the time.
