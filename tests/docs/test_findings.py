@@ -162,6 +162,7 @@ DIFFERENCES = {
     ("taskset", "held_out", "mimo-ucb18", "rand-uniform"): (1, 10, 100),
     ("pd1_mini", "held_out", "h_nll-pi", "mimo-ucb18"): (1, 10, 100),
     ("pd1_mini", "held_out", "mimo-ucb18", "rand-uniform"): (1, 10, 100),
+    ("pd1_mini", "held_out", "mimo-ucb18", "stboh-ucb18"): (100,),
     ("taskset", "held_out", "h_nll-pi", "portfolio-sequence"): (10, 100),
     ("taskset", "held_out", "h_nll-pi", "mean_z-sequence"): (10, 100),
     ("taskset", "new_rows", "h_nll-pi", "rand-uniform"): (1, 10, 100),
@@ -356,12 +357,41 @@ def test_where_mimo_begins_on_pd1_mini():
         ]
     )
     few, poor = first["fold"].isin(["without digits", "without mnist5k"]).to_numpy(), first["normalised_regret"] > 0.9
-    assert (few.sum(), (~few).sum(), poor[few].sum(), poor[~few].sum()) == (60, 60, 59, 2)
+    random = queries("pd1_mini", "held_out", "rand-uniform").query("iteration == 1")
+    there = random["fold"].isin(["without digits", "without mnist5k"])
+    chance = [100 * (random["normalised_regret"][where] > 0.9).mean() for where in (there, ~there)]
+    assert (few.sum(), (~few).sum(), poor[~few].sum()) == (60, 60, 2)
     least, most = 100 * share[few].min(), 100 * share[few].max()
-    assert f"{least:.0f} to {most:.0f} % of the training tasks have an outcome" in text
-    assert f"at least {100 * share[~few].min():.0f} % have one" in text
+    said = (
+        f"all its 60 first queries are at points at which {least:.0f} to {most:.0f} % of the training tasks",
+        f"{poor[few].sum()} of them have a regret above 0.9 ({chance[0]:.0f} % of Random's",
+        f"The other 60 are at points at which at least {100 * share[~few].min():.0f} % have one",
+        f"two have such a regret (of Random's {chance[1]:.0f} %)",
+    )
+    assert all(part in text for part in said)
     different = runs.groupby(["task", "prior_seed", "seed"], observed=True)["candidate"].agg(tuple)
     assert (different.groupby("task", observed=True).nunique() == 5).all()
+
+
+def test_in_which_folds_of_pd1_mini_mimo_is_worse_than_random():
+    gaps = [
+        queries("pd1_mini", "held_out", run).groupby(["fold", "iteration"], observed=True)["normalised_regret"].mean()
+        for run in ("mimo-ucb18", "rand-uniform")
+    ]
+    gap = (gaps[0] - gaps[1]).unstack()
+    assert (
+        set(gap.index[gap[1] > 0]) == {"without digits", "without mnist5k"} and (gap[100] > 0).all() and len(gap) == 7
+    )
+    means = {
+        name: by_task(queries("pd1_mini", "held_out", run)).mean() for name, run in RUNS.items() if name != "STBO, PI"
+    }
+    assert all((means["MIMO, UCB 1.8"][3:] >= mean[3:]).all() for mean in means.values())
+    for run in ("h_nll-pi", "fsbo-pi", "ablr-pi", "h_ekl-pi", "emp_gp-pi", "stboh-ucb18"):
+        other = run.split("-")[0]
+        (row,) = metrics.differences(
+            compared("pd1_mini", "held_out", ("mimo-ucb18", run)), other, [100], seed=0
+        ).itertuples()
+        assert row.low > 0, run
 
 
 def test_intervals_of_mphd_are_those_of_its_recorded_verdicts():

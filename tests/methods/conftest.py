@@ -1,9 +1,9 @@
 """One laboratory for all method tests: every distinct specification is trained and run once."""
 
 import json
-import logging
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import pytest
@@ -11,6 +11,7 @@ from jax.experimental.compilation_cache import compilation_cache
 
 from metabo.bo import priors
 from metabo.bo.trajectories import optimise
+from metabo.compute import mapping
 from metabo.compute.keys import stream
 from metabo.plan import registry
 from metabo.tasks.training_set import training_sets_of
@@ -79,18 +80,16 @@ def use_cache(folder, seconds):
 
 
 @pytest.fixture
-def compilations(caplog):
-    """Return the names of the programs that JAX compiles inside the test, in order."""
-    names = []
+def programs(monkeypatch):
+    """Return what JAX compiles a stretch of runs for inside the test, whether or not a test before has compiled it: the
+    structure and types of its arrays, and all else, by value."""
+    found, stretch = set(), mapping._stretch
 
-    class Listen(logging.Handler):
-        def emit(self, record):
-            message = record.getMessage()
-            if message.startswith("Compiling "):
-                names.append(message.split()[1])
+    def told(*given):
+        arrays, static = eqx.partition(given, eqx.is_array)
+        leaves, structure = jax.tree.flatten(arrays)
+        found.add((*map(jax.typeof, leaves), structure, *jax.tree.leaves(static)))
+        return stretch(*given)
 
-    handler, logger = Listen(), logging.getLogger("jax")
-    logger.addHandler(handler)
-    with jax.log_compiles():
-        yield names
-    logger.removeHandler(handler)
+    monkeypatch.setattr(mapping, "_stretch", told)
+    return found

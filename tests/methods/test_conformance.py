@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -18,7 +19,7 @@ from metabo.tasks.training_set import training_sets
 from tests import tiny
 
 EVERY = tiny.METHODS  # variants of a method differ from it in settings only
-# Methods that learn from several spaces, or from the truth, have none here: test_hierarchical.py.
+# Methods that learn from several spaces, or from the truth, are tested in hierarchical/test_policy.py.
 METHODS = [m for m in EVERY if not (registry.made_of(m).across_spaces or registry.method(m).needs_truth)]
 LEARNERS = [method for method in METHODS if registry.method(method).pretrain]
 CLUSTERED = [m for m in METHODS if registry.made_of(m).pretrain == "methods.source_gps.clusters"]
@@ -73,17 +74,23 @@ def test_labels_and_settings_of_the_paper():
     assert [entries[name].acquisition for name in PAPER] == ["uniform", "pi", "ucb18", "pi", "pi", "pi", "pi"]
 
 
+def test_programs_are_counted_once_and_those_of_other_shapes_apart(programs):
+    for length, count in ((3, 1), (3, 1), (4, 2)):
+        mapping.one_by_one(_doubled, jnp.arange(length), (), "numbers")
+        assert len(programs) == count
+
+
+def _doubled(entry):
+    return 2 * entry
+
+
 @pytest.mark.parametrize("method", QUICK_OR_SLOW)
-def test_protocol(method, lab, compilations):
+def test_protocol(method, lab, programs):
     spec = tiny.spec(method, seed=1)  # the other seed of a test below
     lab.prior(spec)
-    compilations.clear()
+    programs.clear()
     table = results.check(lab.table_anew(spec))
-    if "jit(_stretch)" not in compilations:  # a test before has compiled it; others use what is there
-        mapping._stretch._cached.clear_cache()
-        table = results.check(lab.table_anew(spec))
-    # All tasks, priors and seeds are one compiled program.
-    assert compilations.count("jit(_stretch)") == 1
+    assert len(programs) == 1, "all tasks, priors and seeds are one compiled program"
     assert len(table) == len(TESTED) * 2 * 2 * spec["iterations"]
     assert table["ok"].all()
     for (task, _, _), run in table.groupby(["task", "prior_seed", "seed"]):

@@ -70,7 +70,9 @@ class TestKilledCollection:
     """One unit, killed after its first finished trials."""
 
     @pytest.mark.usefixtures("optimised")
-    def test_it_goes_on_where_it_stopped(self, project, snakemake, killed, tmp_path):
+    def test_it_goes_on_where_it_stopped(self, project, snakemake, killed, tmp_path, monkeypatch):
+        # A program that is being written when the run is killed stays cut off.
+        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "jax"))
         overlay = project / "more.yaml"
         overlay.write_text("collect: {pd1_mini: {pilot: 16, matched: 60, unmatched: 60}}\n")
         journal = project / f".cache/collect/smoke/pd1_mini/{UNIT}.jsonl"
