@@ -15,6 +15,8 @@ from metabo.errors import ConfigError, DataError
 from metabo.papers.engine import printed as shared
 from metabo.papers.hyperbo import printed
 from metabo.papers.hyperbo.metrics import online as online_metrics
+from metabo.papers.mphd.metrics import by_setting
+from metabo.plan import registry
 from metabo.records import files, provenance, results
 
 ENTRY = {
@@ -33,6 +35,22 @@ def test_trajectories_load_and_know_their_pretraining(given):
     runs = artefacts.runs(table)
     assert runs.methods == ("rand", "h_nll") and runs.single_task == {"rand"}
     assert runs.values["rand"].shape[:2] == (1, 2) and runs.values["h_nll"].shape[:2] == (3, 2)
+
+
+def test_what_is_learned_through_another_method_is_pretraining_too(given, tmp_path):
+    """Non-NN and the choice among priors train nothing themselves: they take the priors of another method (`fits`)."""
+    table = results.read(given["trajectories"][1:])
+    names = [name for name in registry.methods("policy") if registry.method(name).fits]
+    assert {"mphd", "mphd_non_nn", "he_pretrained"} <= set(names)
+    for name in names:
+        renamed = table.assign(method=name, acquisition=registry.method(name).acquisition)
+        assert artefacts.runs(renamed).single_task == frozenset(), name
+        both = pd.concat([renamed, renamed.assign(split="new_space")])
+        assert set(artefacts.by_split(both, "held_out")["method"]) == {name, f"{name}@new_space"}
+        assert set(by_setting(both, "held_out")["method"]) == set(artefacts.by_split(both, "held_out")["method"]), name
+        results.write(renamed, tmp_path / "renamed.parquet")
+        with pytest.raises(DataError, match=r"split is \['held_out'\], the parameter says 'new_space'"):
+            artefacts.load_trajectories([str(tmp_path / "renamed.parquet")], "tables", "new_space")
 
 
 def test_runs_on_variants_of_one_data_set_speak_of_this_suite(given):

@@ -126,9 +126,11 @@ def runs(table: pd.DataFrame, column: str = "simple_regret") -> metrics.Runs:
 
 
 def _pretrained(name: str) -> bool:
-    """Tell whether runs depend on past tasks: by what was trained on them, or by their rows themselves (portfolios)."""
+    """Tell whether runs depend on past tasks: by what was trained on them, by priors of another method that were
+    (`fits`: MPHD Non-NN, choice among pre-trained priors), or by their rows themselves (portfolios)."""
     method = method_of(name)
-    return bool(registry.method(method).pretrain) or registry.made_of(method).uses_past
+    entry = registry.method(method)
+    return bool(entry.pretrain or entry.fits) or registry.made_of(method).uses_past
 
 
 def _existing(path: str) -> str:

@@ -160,8 +160,8 @@ def differences(
         at = runs.at(iteration)
         for place, method in enumerate(m for m in runs.methods if m != reference):
             a, b = paired(at.select([method, reference]), unit)[..., 0]
-            overlap = 0.0 if {method, reference} <= runs.single_task else runs.overlap
             rng = np.random.default_rng([seed, iteration, place])
+            overlap = runs.overlap_of([method, reference])
             found = paired_difference(a, b, rng, tasks or runs.drawn, **runs.clusters, overlap=overlap)
             row = {"method": method, "reference": reference, "iteration": iteration}
             rows.append({**row, "difference": found.estimate, "low": found.low, "high": found.high})

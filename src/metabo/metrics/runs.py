@@ -60,6 +60,10 @@ class Runs:
         """What `metabo.metrics.inference.paired_difference` is told of the tasks: their folds and data sets."""
         return {"folds": self.folds or None, "data_sets": self.data_sets or None}
 
+    def overlap_of(self, methods: Collection[str]) -> float:
+        """Return the `overlap` of a difference between these methods: 0 if none of them learns from training tasks."""
+        return 0.0 if self.single_task.issuperset(methods) else self.overlap
+
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods, in the order of the table."""

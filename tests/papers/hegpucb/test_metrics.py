@@ -1,5 +1,7 @@
 """Choosing among priors against single priors, worked out by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import t
@@ -12,9 +14,9 @@ from metabo.papers.hegpucb import metrics as elimination
 SINGLE = np.array([[[4.0, 2.0], [1.0, 1.0]], [[3.0, 3.5], [5.0, 3.0]], [[9.0, 8.0], [2.0, 0.0]]])
 
 
-def runs(chosen):
+def runs(chosen, folds=(0, 1), **more):
     values = {"h_nll-ucb3": SINGLE[:, None], "he_pretrained": np.asarray(chosen, float)[:, None]}
-    return Runs(values, {}, ("a", "b"), np.array([1, 2]), frozenset(), (0, 1))
+    return Runs(values, {}, ("a", "b"), np.array([1, 2]), frozenset(), folds, **more)
 
 
 def test_single_priors_of_every_set():
@@ -30,13 +32,14 @@ def test_single_priors_of_every_set():
 
 
 def test_curves_differences_and_tasks():
-    values = elimination.against_singles(runs(np.broadcast_to([[2.0, 1.0], [2.0, 1.0]], (3, 2, 2))), "h_nll-ucb3")
+    chosen = runs(np.broadcast_to([[2.0, 1.0], [2.0, 1.0]], (3, 2, 2)))
+    values = elimination.against_singles(chosen, "h_nll-ucb3")
     assert list(values) == ["he_pretrained", "single_mean", "single_best", "single_worst"]
     curve = elimination.set_curves(values).set_index(["method", "iteration"])
     assert curve.loc[("he_pretrained", 2)].tolist() == [1.0, 1.0, 1.0]
     means = values["single_mean"].mean(axis=1)[:, 0]
     assert curve.loc[("single_mean", 1)].tolist() == pytest.approx([means.mean(), means.min(), means.max()])
-    gaps = elimination.set_differences(values, "he_pretrained", [2], (0, 1), 0).set_index("method")
+    gaps = elimination.set_differences(values, "he_pretrained", [2], chosen, 0).set_index("method")
     assert gaps.loc["single_mean", "difference"] == pytest.approx(1.0 - SINGLE[..., 1].mean())
     assert gaps.loc["single_mean", "wins"] == 1.0 and gaps.loc["single_best", "wins"] == 0.5
     assert gaps.loc["single_mean", "low"] < gaps.loc["single_mean", "difference"] < gaps.loc["single_mean", "high"]
@@ -47,13 +50,25 @@ def test_curves_differences_and_tasks():
 @pytest.mark.parametrize("folds", [(0, 1), (0, 0)])
 def test_sets_that_repeat_one_another_make_no_interval_narrower(folds):
     """Each set three times is the same evidence: intervals speak of folds, or of tasks if there is one fold."""
-    values = elimination.against_singles(runs(SINGLE[::-1] - 0.3 * SINGLE[:1]), "h_nll-ucb3")
+    chosen = runs(SINGLE[::-1] - 0.3 * SINGLE[:1], folds)
+    values = elimination.against_singles(chosen, "h_nll-ucb3")
     once, thrice = (
-        elimination.set_differences(found, "he_pretrained", [2], folds, 0)
+        elimination.set_differences(found, "he_pretrained", [2], chosen, 0)
         for found in (values, {name: np.repeat(array, 3, axis=0) for name, array in values.items()})
     )
     assert (once["low"] < once["high"]).all()
     np.testing.assert_allclose(thrice[["difference", "low", "high"]], once[["difference", "low", "high"]], rtol=1e-12)
+
+
+def test_training_tasks_that_folds_share_widen_the_interval_as_in_every_other_comparison():
+    chosen = runs(SINGLE[::-1] - 0.3 * SINGLE[:1])
+    values = elimination.against_singles(chosen, "h_nll-ucb3")
+    alone, shared = (
+        elimination.set_differences(values, "he_pretrained", [2], given, 0)
+        for given in (chosen, replace(chosen, overlap=2.0))
+    )
+    widths = [found["high"] - found["low"] for found in (alone, shared)]
+    np.testing.assert_allclose(widths[1], np.sqrt(3) * widths[0], rtol=1e-12)
 
 
 def test_an_interval_for_these_tasks_alone_speaks_of_the_priors_that_were_left_out():
@@ -62,7 +77,7 @@ def test_an_interval_for_these_tasks_alone_speaks_of_the_priors_that_were_left_o
     draws = np.random.default_rng(0).normal(size=(6, 4))
     single = np.repeat(draws[:, :, None], 2, axis=2)
     values = {"he_pretrained": np.zeros_like(single), "single_mean": elimination.singles(single)["mean"]}
-    gap = elimination.set_differences(values, "he_pretrained", [2], (), 0, "fixed").iloc[0]
+    gap = elimination.set_differences(values, "he_pretrained", [2], runs(SINGLE, drawn="fixed"), 0).iloc[0]
     of_priors = draws.mean(axis=1)
     expected = t.interval(0.95, 5, loc=-of_priors.mean(), scale=of_priors.std(ddof=1) / np.sqrt(6))
     np.testing.assert_allclose([gap["low"], gap["high"]], expected, rtol=1e-12)

@@ -1,11 +1,11 @@
 """RFGP: a GP approximated by random Fourier features, trained on all tasks (Liu et al. 2020; hyperbo §7.2).
 
 f(x, t) = φ(x, e_t)ᵀ β with φ(z) = sqrt(2/K) cos(Wᵀ z + b), W normal and b uniform, both fixed. This approximates a GP
-with the squared exponential kernel of lengthscale 1 and variance 1 on x and the embedding e_t of the task. As in the
-implementation of Liu et al., weights β are learned by gradient steps, and the variance is that of the Laplace
-approximation, with its default `ridge` 1, which is the noise variance. With `weights: solved`, the mean uses the
-minimiser of that loss instead of the weights that the steps reached, which is exact given the embeddings: (ridge I + Σ
-φ φᵀ)⁻¹ Σ φ y over all rows.
+with the squared exponential kernel of variance 1 on x, whose lengthscale is a setting (1 in `rfgp_printed`), and on the
+embedding e_t of the task, whose lengthscale is 1. As in the implementation of Liu et al., weights β are learned by
+gradient steps, and the variance is that of the Laplace approximation, with its default `ridge` 1, which is the noise
+variance. With `weights: solved`, the mean uses the minimiser of that loss instead of the weights that the steps
+reached, which is exact given the embeddings: (ridge I + Σ φ φᵀ)⁻¹ Σ φ y over all rows.
 
 The precision ridge I + Σ φ φᵀ over all rows is exact at every iteration even though the embeddings move. A task's
 embedding only shifts the phase, cos(A + c) = cos A cos c - sin A sin c, so sums of products of cos A and sin A suffice.

@@ -64,16 +64,15 @@ def set_curves(values: dict[str, np.ndarray]) -> pd.DataFrame:
 
 
 def set_differences(
-    values: dict[str, np.ndarray],
-    reference: str,
-    iterations: list[int],
-    folds: tuple[int, ...],
-    seed: int,
-    drawn: str = "nested",
+    values: dict[str, np.ndarray], reference: str, iterations: list[int], runs: Runs, seed: int
 ) -> pd.DataFrame:
     """Return the regret of `reference` minus that of every other, paired by set and task: method, iteration,
-    difference, low, high (95 % interval over what is `drawn`: `Runs`), wins (share of tasks in which it is lower, on
+    difference, low, high (95 % interval over what `runs` draws), wins (share of tasks in which it is lower, on
     average of sets).
+
+    `values`: those of `against_singles`, of methods that all choose among, or are, priors that were trained on other
+    folds' tasks; these folds share, so that the variance over folds grows as in every other comparison
+    (`Runs.overlap`). That is too much, if anything: the priors of a fold see few of the tasks that it may share.
 
     Sets are not independent repetitions: any two share all candidates but one, and their runs may be the same. So
     they are averaged before folds or tasks are drawn; an interval that speaks of these tasks alone ("fixed") is a
@@ -84,19 +83,20 @@ def set_differences(
         for place, method in enumerate(m for m in values if m != reference):
             a, b = (values[name][:, :, iteration - 1] for name in (reference, method))
             rng = np.random.default_rng([seed, iteration, place])
-            found = _difference(a - b, rng, drawn, folds)
+            found = _difference(a - b, rng, runs)
             numbers = {"difference": found.estimate, "low": found.low, "high": found.high}
             wins = float(((a - b).mean(axis=0) < 0).mean())
             rows.append({"reference": reference, "method": method, "iteration": iteration, **numbers, "wins": wins})
     return pd.DataFrame(rows)
 
 
-def _difference(d: np.ndarray, rng: np.random.Generator, drawn: str, folds: tuple[int, ...]) -> Difference:
+def _difference(d: np.ndarray, rng: np.random.Generator, runs: Runs) -> Difference:
     """Return the mean of differences (sets, tasks) with its interval."""
-    if drawn == "fixed":
+    if runs.drawn == "fixed":
         return jackknife(d.mean(axis=1))
     of_tasks = d.mean(axis=0, keepdims=True)
-    return paired_difference(of_tasks, np.zeros_like(of_tasks), rng, drawn, folds=folds or None)
+    zero = np.zeros_like(of_tasks)
+    return paired_difference(of_tasks, zero, rng, runs.drawn, **runs.clusters, overlap=runs.overlap)
 
 
 def set_tasks(values: dict[str, np.ndarray], tasks: tuple[str, ...], iteration: int) -> pd.DataFrame:

@@ -70,8 +70,7 @@ def _known_model(runs: Runs, once: bool) -> list[Gate]:
     found = []
     for place, run in enumerate(run for run in here.methods if run not in RANDOM):
         method = RunId.parse(run).method
-        learns = run not in here.single_task or registry.made_of(method).across_spaces
-        if method not in TRUE and not (once and learns):
+        if method not in TRUE and not (once and run not in here.single_task):
             continue
         gap = over_tasks(here, run, reference, [3, place], LEVEL)
         said = f"{name(run)} minus Random, area: {interval(gap.estimate, gap.low, gap.high)}"

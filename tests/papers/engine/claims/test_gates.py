@@ -163,6 +163,16 @@ MPHD_RUNS = [
 """Runs of a figure of MPHD, as `artefacts.by_split` names them; `ending` has them as `metrics.by_setting` does."""
 
 
+def test_runs_across_spaces_are_named_as_the_engine_names_them():
+    """Each on both splits, and the names without a split on the first alone."""
+    given = [(RunId.parse(run), split) for run in MPHD_RUNS for split in ("held_out", "new_space")]
+    rows = [
+        {"method": str(RunId(run.method, run.acquisition)), "split": split}
+        for run, split in given if (run.split or "held_out") == split
+    ]  # fmt: skip
+    assert artefacts.by_split(pd.DataFrame(rows))["method"].tolist() == MPHD_RUNS
+
+
 def mphd_figure():
     """Return the tables of a figure of MPHD with two panels and two acquisitions."""
     panels = {

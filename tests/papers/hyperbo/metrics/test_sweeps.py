@@ -9,6 +9,7 @@ from scipy.stats import rankdata
 
 from metabo.errors import ConfigError, DataError
 from metabo.metrics import Runs
+from metabo.metrics.inference import differences
 from metabo.papers.hyperbo.metrics import sweeps
 from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.folds import leave_one_out
@@ -190,6 +191,21 @@ def test_twins_by_hand():
         [-2, -2 - half, -2 + half], rel=0.03
     )
     assert table["reference"].tolist() == ["h_nll"] * 2
+
+
+def test_twins_have_the_interval_of_every_other_difference():
+    """The claims about them have it too: one comparison must not have two intervals in a run."""
+    regret = -np.sort(-np.random.default_rng(0).uniform(size=(3, 2, 1, 6, 4)), axis=-1)
+    arrays = dict(zip(("h_nll", "h_nll@held_out_points_100", "stbo"), regret, strict=True))
+    runs = Runs(
+        arrays, dict.fromkeys(arrays, (0, 1)), tuple("abcdef"), np.arange(1, 5), frozenset({"stbo"}),
+        folds=(0, 0, 1, 1, 2, 2), overlap=1.5, data_sets=tuple("ppqqrr"),
+    )  # fmt: skip
+    for variant in ("h_nll@held_out_points_100", "stbo"):
+        twin = sweeps.twin_differences(runs, [(variant, "h_nll")], 0).set_index("metric").loc["last"]
+        usual = differences(runs, "h_nll", [4], 0).set_index("method").loc[variant]
+        assert twin[["difference", "low", "high"]].tolist() == usual[["difference", "low", "high"]].tolist()
+        assert twin["low"] < twin["difference"] < twin["high"]
 
 
 def test_windows():

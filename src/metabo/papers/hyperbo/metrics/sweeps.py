@@ -176,14 +176,16 @@ def twin_differences(runs: Runs, pairs: list[tuple[str, str]], seed: int, unit: 
     """Return method, reference, metric, difference, low, high: regret of one variant minus that of its twin (C66).
 
     `pairs`: (variant, twin) among the runs' methods. `metric`: "last", regret at the last iteration, or "mean", its
-    mean over all iterations (the area below the curve); paired by repetition, 95 % interval over folds.
+    mean over all iterations (the area below the curve); paired by repetition, with the 95 % interval of
+    `metabo.metrics.inference.differences`.
     """
     rows = []
     for place, (variant, twin) in enumerate(pairs):
         both = paired(runs.select([variant, twin]), unit)
         for i, (metric, values) in enumerate({"last": both[..., -1], "mean": both.mean(axis=-1)}.items()):
             rng = np.random.default_rng([seed, place, i])
-            found = paired_difference(*values, rng, runs.drawn, **runs.clusters)
+            overlap = runs.overlap_of([variant, twin])
+            found = paired_difference(*values, rng, runs.drawn, **runs.clusters, overlap=overlap)
             keys = {"method": variant, "reference": twin, "metric": metric}
             rows.append({**keys, "difference": found.estimate, "low": found.low, "high": found.high})
     return pd.DataFrame(rows, columns=["method", "reference", "metric", "difference", "low", "high"])
