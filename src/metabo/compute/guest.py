@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 
 import jax
 
-from metabo.compute import cores, precision
+from metabo.compute import blas, cores, precision
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,11 +20,13 @@ R = TypeVar("R")
 @contextmanager
 def scope() -> Iterator[None]:
     """Compute as `precision.scope` does, with JAX's own random draws, with transfers between host and device allowed,
-    and eagerly, even while a function of the caller is being traced. In our own processes nothing changes."""
-    if cores.is_own_process():
-        yield
-        return
+    and eagerly, even while a function of the caller is being traced. In our own processes JAX needs none of this. In
+    all of them linear algebra has one thread."""
     with ExitStack() as settings:
+        settings.enter_context(blas.one_thread())
+        if cores.is_own_process():
+            yield
+            return
         settings.enter_context(precision.scope())
         settings.enter_context(jax.threefry_partitionable(True))
         settings.enter_context(jax.transfer_guard("allow"))
