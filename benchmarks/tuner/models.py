@@ -42,10 +42,15 @@ def studies(one: World, given: History) -> PastStudies:
 
 def default(one: World, task: str, given: History, seed: int, budget: int) -> list[float]:
     """metabo's default, as `Study.suggest` does it."""
+    return _played(one, task, learned(one, given), seed, budget)
+
+
+def learned(one: World, given: History) -> past.ConditionedPast:
+    """Return the default's prior."""
     key = (one.name, str(hash(str(given))))
     if key not in LEARNED:
         LEARNED[key] = past.conditioned(past.learn(studies(one, given), 0, STEPS))
-    return _played(one, task, LEARNED[key], seed, budget)
+    return LEARNED[key]
 
 
 def plain_gp(one: World, task: str, given: History, seed: int, budget: int) -> list[float]:
@@ -53,10 +58,10 @@ def plain_gp(one: World, task: str, given: History, seed: int, budget: int) -> l
     return _played(one, task, None, seed, budget)
 
 
-def _played(one: World, task: str, learned: past.ConditionedPast | None, seed: int, budget: int) -> list[float]:
+def _played(one: World, task: str, prior: past.ConditionedPast | None, seed: int, budget: int) -> list[float]:
     outcome, told = one.outcome(task), Told([], [], [])
     for _ in range(budget):
-        (found,) = choose.suggest(one.description, learned, told, 1, seed)
+        (found,) = choose.suggest(one.description, prior, told, 1, seed)
         told.done.append(found.configuration)
         told.outcomes.append(outcome(found.configuration))
     return told.outcomes

@@ -161,6 +161,12 @@ def test_a_new_prior_keeps_the_trials_unless_they_are_of_another_space(folder, f
     assert len(Study(folder).trials) == 1
 
 
+def test_a_prior_has_a_folder_and_no_file(files):
+    with pytest.raises(DataError, match=r"is a file; choose a folder for the prior with --to"):
+        pretrain(files[0], files[1], files[0])
+    assert files[0].read_text(), "and the file is as it was"
+
+
 def test_a_wider_space_keeps_the_trials_and_one_without_a_trial_is_refused(folder, files, tmp_path):
     Study(folder).tell(GOOD, 0.1)
     other = tmp_path / "other.yaml"

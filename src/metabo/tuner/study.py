@@ -68,6 +68,8 @@ def pretrain(
     ConfigError, which name file, row, field and fix.
     """
     seed, steps = seed_of(seed), steps_of(steps)
+    if Path(to).is_file():
+        raise DataError(f"{to}: is a file; choose a folder for the prior with --to (in Python: the argument `to`)")
     given = required(histories)
     past = read_all(given, required_spaces(spaces), skip_bad_rows)
     goal = descriptions.load(required_spaces(target)[0]) if target else past[0].description

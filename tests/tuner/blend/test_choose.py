@@ -171,6 +171,30 @@ def test_predictions_are_in_the_unit_of_the_outcome(flat, same):
     assert all(np.isnan(one) for one in choose.suggest(flat, None, NOTHING)[0][1:])
 
 
+def test_before_outcomes_differ_the_interval_is_that_of_studies_of_the_past(flat):
+    """Five studies of one function at five levels. A good point is good in each: by the ranks of all outcomes together
+    it would be as good as the best of the best study."""
+    levels = [10.0, 11.0, 12.0, 13.0, 14.0]
+    known = learned(worlds.studies(flat, [lambda c, at=at: at + worlds.bowl(BEST)(c) for at in levels], trials=25))
+    (first,) = choose.suggest(flat, known, NOTHING)
+    assert first.low < 10.0 and 11.8 < first.median < 12.0 and 13.7 < first.high <= 14.0
+    told = Told([first.configuration], [20.0], [])
+    (second,) = choose.suggest(flat, known, told)
+    assert second.low < 14.0 and 19.0 < second.high < 21.0, "half of it as in the past, half at the level that was told"
+    told = Told([first.configuration], [FAILED], [])
+    assert choose.suggest(flat, known, told)[0].high <= 14.0, "a failure tells no level"
+
+
+def test_a_prior_of_an_older_version_gives_an_interval(flat, same, tmp_path):
+    """It has the quantiles of all studies together, in one row."""
+    older = same.past._replace(quantiles=np.quantile(same.past.quantiles, outcomes.LEVELS))
+    past.save(tmp_path / "prior.npz", older)
+    known = past.conditioned(past.load(tmp_path / "prior.npz"))
+    assert known.past.quantiles.shape == (1, len(outcomes.LEVELS))
+    (first,) = choose.suggest(flat, known, NOTHING)
+    assert first.low <= first.median <= first.high <= 0.0
+
+
 def test_the_interval_has_the_noise_of_the_prior_that_has_the_weight(flat, same, monkeypatch):
     """Where the plain GP is believed, its noise counts and not that of the past; and noise moves no choice."""
     rng = np.random.default_rng(3)

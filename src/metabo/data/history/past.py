@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from metabo.data.history import signs
 from metabo.data.history.account import StudyAccount, listed, without
 from metabo.data.history.description import Configuration, Description, load
 from metabo.data.history.frames import PastTrials, sheets, together
@@ -147,6 +148,8 @@ def past_of(path: str, history: History, description: Description, prefix: str =
             f"{path}: no study is left with two different values of '{description.outcome}' "
             f"(studies: {', '.join(values)}); add trials, or studies with a signal"
         )
+    if said := signs.remark(kept, description):
+        remarks.append(f"{path}: {said}")
     good = np.concatenate([y[np.isfinite(y)] for y in kept.values()])
     scale = scale_of(good, np.array([np.nanmin(y) for y in kept.values()]))
     tasks = {f"{prefix}{study}": _task(f"{prefix}{study}", groups[study], y, scale, description)

@@ -28,6 +28,8 @@ ones."""
 
 CENTRAL = (0.05, 0.5, 0.95)
 """Shares of the outcomes below the lower end of the interval, the median, and the upper end."""
+DRAWS = 41
+"""Equally likely scores that stand for their distribution."""
 
 
 class Model(NamedTuple):
@@ -112,18 +114,39 @@ def mean_at(model: Model, seen: Seen, where: Points, plain: Hyper) -> Vector:
     return np.zeros(len(where.x)) if model.past is None else model.past.explained(where.x).mean
 
 
-def interval(model: Model, seen: Seen, where: Points, scale: OutcomeScale, plain: Hyper) -> tuple[float, float, float]:
+def interval(
+    model: Model, seen: Seen, where: Points, scale: OutcomeScale, plain: Hyper, same: Points | None = None
+) -> tuple[float, float, float]:
     """Return the median and the central 90 % interval of the outcome (to be maximised, on its scale) at one point.
 
-    As long as no two outcomes differ, these are quantiles of all past outcomes, or NaN without a past."""
+    As long as no two outcomes differ, they are those of the past (`_as_in_the_past`), or NaN without a past. `same`:
+    the trials that succeeded so far, which is read in this case alone."""
     if scale.gap > 0:
         found = predicted(model, seen, where, plain)
         low, middle, high = (scale.y(quantile_of(found, share)) for share in CENTRAL)
         return middle, low, high
     if model.past is None:
         return math.nan, math.nan, math.nan
-    h, said = model.past.past.hyper, model.past.explained(where.x)
-    std = math.sqrt(h.variance - float(np.sum(said.root**2)) + h.noise)
-    scores = (float(said.mean[0]) + float(ndtri(share)) * std for share in CENTRAL)
-    low, middle, high = (outcomes.quantile(model.past.past.quantiles, score) for score in scores)
+    low, middle, high = np.quantile(_as_in_the_past(model.past, where, scale.best, same), CENTRAL).tolist()
     return middle, low, high
+
+
+def _as_in_the_past(known: ConditionedPast, where: Points, told: float, same: Points | None) -> Vector:
+    """Return equally likely outcomes at one point, were the new study one of the past.
+
+    The past predicts the rank of a point within a study. The outcome of that rank is another one in each study, so each
+    study gives its own. Once trials of the new study, `same`, have the outcome `told`, half of what is returned is of
+    studies that were moved to where they give that outcome there: studies may differ in their level or not."""
+    found = outcomes.of_scores(known.past.quantiles, _scores(known, where.x)[0])
+    if same is None or not len(same.x):
+        return found.ravel()
+    there = outcomes.of_scores(known.past.quantiles, _scores(known, same.x).mean(axis=0))
+    moved = told + found[:, :, None] - there[:, None, :]
+    return np.concatenate([np.repeat(found, DRAWS), moved.ravel()])
+
+
+def _scores(known: ConditionedPast, x: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m k"]:
+    """Return equally likely normal scores at each point, by the past alone."""
+    h, said = known.past.hyper, known.explained(x)
+    std = np.sqrt(h.variance - np.sum(said.root**2, axis=0) + h.noise)
+    return said.mean[:, None] + ndtri((np.arange(DRAWS) + 0.5) / DRAWS) * std[:, None]

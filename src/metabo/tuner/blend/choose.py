@@ -56,6 +56,7 @@ def suggest(
     y = oriented(np.array(told.outcomes, dtype=np.float64), description)
     scale = outcomes.scale_of(y)
     seen = seen_of(points.of(description, told.done), scale.z(y))
+    same = points.of(description, [c for c, good in zip(told.done, np.isfinite(y), strict=True) if good])
     taken = points.of(description, [*told.done, *told.running])
     plain = fitted(model, seen)
     if told.running:
@@ -67,7 +68,7 @@ def suggest(
         if pick is None:
             raise too_few(description.name, len(found), count)
         chosen = past.past.configuration(description, pick) if past else description.at(pick.units)[0]
-        found.append(Suggestion(chosen, *as_told(interval(model, seen, pick, scale, plain), description)))
+        found.append(Suggestion(chosen, *as_told(interval(model, seen, pick, scale, plain, same), description)))
         taken = points.joined(taken, pick)
         if len(found) < count:
             seen = believed(model, seen, pick, plain)

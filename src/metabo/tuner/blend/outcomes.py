@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 Outcomes = Float[np.ndarray, " n"]
 LEVELS = np.linspace(0.0, 1.0, 101)
-"""Shares at which the quantiles of all past outcomes are kept."""
+"""Shares at which the quantiles of a past study's outcomes are kept."""
 BELOW = float(np.log(2.0))
 """How far a failure of the new study lies below its worst success."""
 
@@ -64,6 +64,6 @@ def scale_of(y: Outcomes) -> OutcomeScale:
     return OutcomeScale(float(good.max()), float(np.median(positive)) if len(positive) else 0.0, float(good.min()))
 
 
-def quantile(quantiles: Outcomes, score: float) -> float:
-    """Return the outcome at a normal score among the past outcomes with these quantiles (at `LEVELS`)."""
-    return float(np.interp(ndtr(score), LEVELS, quantiles))
+def of_scores(quantiles: Float[np.ndarray, "s q"], scores: Float[np.ndarray, " k"]) -> Float[np.ndarray, "s k"]:
+    """Return the outcomes at normal scores within each study with these quantiles (at `LEVELS`)."""
+    return np.stack([np.interp(ndtr(scores), LEVELS, own) for own in quantiles])

@@ -27,8 +27,9 @@ ELITES = 3
 class PastTrials(NamedTuple):
     """The past trials in the GP: encoded inputs x (n, d), normal scores z (n,), and the study of each (n,). The
     hyperparameters. The best trials of the studies, as points `elites` (e, p) and as numbers `exact` (e, p) with all
-    digits of the history (NaN for parameters that are not floats, not in use, or not known). `quantiles` of all past
-    outcomes (to be maximised, on their scale) at `outcomes.LEVELS`. `owner`, the parameter of each column."""
+    digits of the history (NaN for parameters that are not floats, not in use, or not known). `quantiles` of each
+    study's outcomes (to be maximised, on their scale) at `outcomes.LEVELS`; what older versions wrote has one row, of
+    all studies. `owner`, the parameter of each column."""
 
     x: Float[np.ndarray, "n d"]
     z: Float[np.ndarray, " n"]
@@ -37,7 +38,7 @@ class PastTrials(NamedTuple):
     numbers: Float[np.ndarray, "3"]
     elites: Float[np.ndarray, "e p"]
     exact: Float[np.ndarray, "e p"]
-    quantiles: Float[np.ndarray, " q"]
+    quantiles: Float[np.ndarray, "s q"]
     owner: Int[np.ndarray, " d"]
 
     @property
@@ -106,7 +107,7 @@ def learn(studies: PastStudies, seed: int, steps: int) -> PastTrials:
     best = [np.argsort(-score, kind="stable")[:ELITES] for score in scores]
     elites = np.concatenate([at[rows] for at, rows in zip(units, best, strict=True)])
     exact = np.concatenate([_exact(studies, task.name, rows) for task, rows in zip(tasks, best, strict=True)])
-    spread = np.quantile(np.concatenate(values), outcomes.LEVELS)
+    spread = np.stack([np.quantile(outcomes.filled(y), outcomes.LEVELS) for y in values])
     numbers = np.array([found.variance, found.correlation, found.noise])
     return PastTrials(x, z, study, found.scales, numbers, elites, exact, spread, owner)
 
@@ -139,6 +140,7 @@ def load(path: Path) -> PastTrials:
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in PastTrials._fields if name != "exact"}
+            found["quantiles"] = np.atleast_2d(found["quantiles"])
             found["exact"] = arrays["exact"] if "exact" in arrays else np.full(found["elites"].shape, np.nan)
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: cannot be read ({error}); make it again with metabo pretrain") from error
