@@ -3,6 +3,7 @@
 The how-to pages (docs/new-*.md) are followed by `test_howto`, the examples of docs/python.md by `tests/test_public.py`.
 """
 
+import csv
 import re
 import shlex
 import subprocess
@@ -78,6 +79,11 @@ STUDY = [
     "metabo suggest my_study --count 3 > todo.csv",
     "metabo tell my_study todo.csv",
 ]
+NARROWED = [
+    "metabo pretrain history.csv --space narrower.yaml --to narrower",
+    "metabo trials my_study --csv > done.csv",
+    "metabo tell narrower done.csv",
+]
 IMPORTED = ["metabo import optuna sqlite:///past.db --to my_study", "metabo suggest my_study --count 3"]
 ACROSS = ["metabo pretrain svm.csv forest.csv --space svm.yaml forest.yaml --target network.yaml --to my_study"]
 COMPARED = [
@@ -85,7 +91,7 @@ COMPARED = [
     "metabo compare history.csv --space space.yaml",
 ]
 CHECKED, EXPLAINED = ["metabo check-config my.yaml"], ["metabo explain hyperbo_fig08"]
-CARRIED_OUT = [*STUDY, *IMPORTED, *ACROSS, *COMPARED, *CHECKED, *EXPLAINED]
+CARRIED_OUT = [*STUDY, *NARROWED, *IMPORTED, *ACROSS, *COMPARED, *CHECKED, *EXPLAINED]
 """Commands that the tests below type."""
 
 
@@ -244,6 +250,28 @@ def test_the_first_commands_of_the_tuner_run(studied):
         assert set(one.commands) - set(TOLD) == set(STUDY)
     assert "3 finished trials" in typed(STUDY[2], studied) and len((studied / "todo.csv").read_text().splitlines()) == 4
     typed(STUDY[1], studied)
+
+
+@pytest.mark.slow
+def test_a_space_is_narrowed(studied):
+    """Around the trial with the highest learning rate: the others lie outside."""
+    pretrain, write, tell = NARROWED
+    typed(write, studied)
+    rows = list(csv.DictReader((studied / "done.csv").read_text().splitlines()))
+    most = max(float(row["learning_rate"]) for row in rows)
+    space = yaml.safe_load((studied / "space.yaml").read_text())
+    space["parameters"]["learning_rate"] |= {"low": most / 1.01}
+    (studied / "narrower.yaml").write_text(yaml.safe_dump(space, sort_keys=False))
+    typed(pretrain, studied)
+    status, printed = pages.typed(tell, studied)
+    assert status == 1 and re.search(r"row 2, field 'learning_rate': .* is outside", printed), printed
+    inside = [row for row in rows if float(row["learning_rate"]) == most]
+    assert 0 < len(inside) < len(rows)
+    with (studied / "done.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(inside)
+    assert f"told {len(inside)}" in typed(tell, studied)
 
 
 PRELUDE = """

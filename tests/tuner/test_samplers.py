@@ -75,7 +75,7 @@ def test_an_objective_that_asks_for_nothing_of_the_space_is_told_so(trained):
     """The first trials are drawn at random, with a warning; then no parameter of the space is in use, and nothing is
     left to suggest."""
     study = optuna.create_study(direction="minimize", sampler=PriorSampler(trained))
-    said = r"asks for no parameter of the prior's space '.*': it asks for rate, and the space has learning_rate, layers"
+    said = r"asks for no parameter of the prior's space '.*': it asks for rate, the space has learning_rate, layers"
     with warnings.catch_warnings(), pytest.raises(ConfigError, match=said):
         warnings.simplefilter("ignore", UserWarning)  # each parameter without a value is told once
         study.optimize(lambda trial: trial.suggest_float("rate", 0.0, 1.0), n_trials=5)

@@ -161,12 +161,6 @@ def test_a_new_prior_keeps_the_trials_unless_they_are_of_another_space(folder, f
     assert len(Study(folder).trials) == 1
 
 
-def test_a_prior_has_a_folder_and_no_file(files):
-    with pytest.raises(DataError, match=r"is a file; choose a folder for the prior with --to"):
-        pretrain(files[0], files[1], files[0])
-    assert files[0].read_text(), "and the file is as it was"
-
-
 def test_a_wider_space_keeps_the_trials_and_one_without_a_trial_is_refused(folder, files, tmp_path):
     Study(folder).tell(GOOD, 0.1)
     other = tmp_path / "other.yaml"
@@ -489,9 +483,12 @@ def test_a_damaged_record_is_made_again_and_the_trials_stay(folder, files, tmp_p
 
 
 def test_a_folder_that_cannot_be_written_is_named(files, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match=r"file: cannot be written .*, or choose another folder with --to"):
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(DataError, match=r"file: is a file; choose a folder for the prior with --to"):
         pretrain([files[0]], [files[1]], tmp_path / "file", method="stboh")
+    assert (tmp_path / "file").read_text() == "kept"
+    with pytest.raises(DataError, match=r"sub: cannot be written .*, or choose another folder with --to"):
+        pretrain([files[0]], [files[1]], tmp_path / "file" / "sub", method="stboh")
 
 
 def test_a_folder_can_be_moved(folder, tmp_path):

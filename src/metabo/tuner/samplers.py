@@ -146,7 +146,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
         named = dict.fromkeys(name for trial in trials for name in trial.params)
         return ConfigError(
             f"the objective asks for no parameter of the prior's space '{self._space.name}': it asks for "
-            f"{', '.join(named)}, and the space has {', '.join(self._fields)}; use these names, or make a prior for yours"
+            f"{', '.join(named)}, the space has {', '.join(self._fields)}; use these names, or make a prior for yours"
         )
 
     def sample_independent(

@@ -57,7 +57,8 @@ def test_without_two_different_outcomes_there_is_no_scale(y):
     np.testing.assert_array_equal(scale.z(y), np.zeros(len(y)))
 
 
-def test_a_score_is_a_quantile_of_past_outcomes():
-    past = np.quantile(np.arange(1001.0), outcomes.LEVELS)
-    assert outcomes.quantile(past, 0.0) == pytest.approx(500.0)
-    assert outcomes.quantile(past, 1.0) == pytest.approx(1000 * norm.cdf(1.0))
+def test_a_score_is_a_quantile_of_each_study():
+    past = np.stack([np.quantile(at + np.arange(1001.0), outcomes.LEVELS) for at in (0.0, 5000.0)])
+    found = outcomes.of_scores(past, np.array([0.0, 1.0, 9.0]))
+    first = np.array([500.0, 1000 * norm.cdf(1.0), 1000.0])
+    np.testing.assert_allclose(found, [first, 5000.0 + first])
