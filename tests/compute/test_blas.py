@@ -1,6 +1,9 @@
 """One thread for linear algebra while a call of ours computes, and what was set before, afterwards."""
 
+import ast
+import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from threading import Event, Thread
 
 import numpy as np
@@ -45,30 +48,68 @@ def test_calls_within_calls_and_errors_restore_what_was_set():
         assert threads() == {1}, "the outer call is still computing"
 
 
-@pytest.mark.parametrize("first_ends_first", [True, False])
-def test_calls_at_once_restore_what_was_set_whichever_ends_last(first_ends_first):
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_calls_at_once_the_last_one_restores_what_was_set(order):
     within, may_end = [Event(), Event()], [Event(), Event()]
 
     def call(i: int) -> None:
         with blas.one_thread():
-            assert threads() == {1}
             within[i].set()
             assert may_end[i].wait(10)
+            assert threads() == {1}
 
     with ThreadPoolExecutor(2) as pool:
         calls = []
         for i in range(2):
             calls.append(pool.submit(call, i))
             assert within[i].wait(10)
-        for i in (0, 1) if first_ends_first else (1, 0):
+        for i in order:
+            assert threads() == {1}
             may_end[i].set()
             calls[i].result(10)
+
+
+@pytest.mark.filterwarnings("ignore:os.fork")  # JAX has threads, which a child lacks; this one uses none of them
+def test_a_child_of_a_fork_begins_anew():
+    """Whether another thread was inside, or the one that forks."""
+    entered, may_end = Event(), Event()
+
+    def call() -> None:
+        with blas.one_thread():
+            entered.set()
+            may_end.wait(10)
+
+    def seen_in_a_child(within: bool) -> list[set[int]]:
+        reading, writing = os.pipe()
+        with blas.one_thread() if within else nullcontext():
+            child = os.fork()
+            if child == 0:
+                found = [threads()]
+        if child == 0:
+            with blas.one_thread():
+                found.append(threads())
+            os.write(writing, repr([*found, threads()]).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.close(writing)
+        with open(reading) as stream:
+            return ast.literal_eval(stream.read())
+
+    assert seen_in_a_child(True) == [{3}, {1}, {3}]
+    thread = Thread(target=call)
+    thread.start()
+    assert entered.wait(10)
+    try:
+        assert seen_in_a_child(False) == [{3}, {1}, {3}]
+    finally:
+        may_end.set()
+        thread.join()
 
 
 def test_a_limit_of_the_caller_holds():
     with threadpool_limits(2, user_api="blas"):
         with blas.one_thread():
-            assert threads() == {1}
+            assert threads() == {2}
         assert threads() == {2}
 
 

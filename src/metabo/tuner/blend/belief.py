@@ -28,8 +28,8 @@ ones."""
 
 CENTRAL = (0.05, 0.5, 0.95)
 """Shares of the outcomes below the lower end of the interval, the median, and the upper end."""
-DRAWS = 41
-"""Equally likely scores that stand for their distribution."""
+DRAWS = 40
+"""Equally likely scores that stand for their distribution; `CENTRAL` falls between two of them."""
 
 
 class Model(NamedTuple):
