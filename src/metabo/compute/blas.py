@@ -29,7 +29,7 @@ def one_thread() -> Iterator[None]:
     global _inside, _found
     with _lock:
         if _inside == 0:
-            _found = {library: library.num_threads for library in _libraries() if library.num_threads > 1}
+            _found = {one: number for one in _libraries() if (number := one.num_threads or 1) > 1}
             _put(dict.fromkeys(_found, 1))
         _inside += 1
     try:
