@@ -283,3 +283,19 @@ def test_histories_and_spaces_go_together(tmp_path):
         past.read_all([files[0]] * 2, [files[1]])
     with pytest.raises(ConfigError, match="two spaces have the name 'space'"):
         past.read_all([files[0]] * 2, [files[1]] * 2)
+
+
+@pytest.mark.parametrize(("number", "told"), [(history.MANY - 1, False), (history.MANY, True)])
+def test_a_parameter_that_is_empty_in_many_rows_may_need_a_condition(read, number, told):
+    table = rows()
+    for row in table[:number]:
+        row[HEADER.index("layers")] = ""
+    with pytest.raises(DataError) as error:
+        read(table)
+    said = f"'layers' is empty in {number} rows; if it is used only where another parameter has certain values, say so"
+    assert (said in str(error.value)) == told
+    for row in table:  # what has a condition, and lacks a value where it holds, needs no other one
+        row[HEADER.index("momentum")] = ""
+    with pytest.raises(DataError, match="'momentum' has no value") as error:
+        read([row for row in table if row[HEADER.index("layers")]])
+    assert "'momentum' is empty" not in str(error.value)

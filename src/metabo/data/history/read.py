@@ -6,6 +6,7 @@ that is not finite, or the word "failed".
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,12 +17,14 @@ from metabo.data.history.account import StudyAccount, account, listed
 from metabo.data.history.coverage import covered
 from metabo.data.history.description import Configuration, Description
 from metabo.data.history.fields import widening
-from metabo.data.history.rows import Refused, Trial, read_row
+from metabo.data.history.rows import Refused, Trial, empty, read_row
 from metabo.errors import ConfigError, DataError, nearest, printable
 from metabo.records.csv_cells import unguarded
 
 SHOWN = 10
 """Faults that one message lists."""
+MANY = 5
+"""Rows in which a parameter is empty for a reason, perhaps."""
 NAMELESS = "a column without a name"
 
 
@@ -86,6 +89,7 @@ def _read(sheet: Sheet, space: Description, skip_bad_rows: bool) -> _Part:
         raise DataError(
             f"{where}: {len(faults)} of {len(rows)} rows cannot be used; correct them, or leave them out with "
             "--skip-bad-rows (in Python: skip_bad_rows=True):",
+            *_often_empty(faults, space),
             *_shown(faults),
         )
     kept, copies = _without_copies([one for one in found if isinstance(one, Trial)])
@@ -196,6 +200,17 @@ def _lacking(sheet: Sheet, space: Description) -> dict[str, list[str]]:
         ]
         for study, rows in groups.items()
     }
+
+
+def _often_empty(faults: list[Refused], space: Description) -> list[str]:
+    """Return a line for each parameter that is empty in many rows: they may have no use for it."""
+    found = Counter(one.why.reason for one in faults)
+    return [
+        f"  '{field.name}' is empty in {found[empty(field)]} rows; if it is used only where another parameter has "
+        "certain values, say so with `when` in space.yaml"
+        for field in space.fields
+        if field.parent is None and found[empty(field)] >= MANY
+    ]
 
 
 def _shown(faults: list[Refused]) -> list[str]:

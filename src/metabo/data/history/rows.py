@@ -110,13 +110,18 @@ def read_cells(
     return out
 
 
+def empty(field: Field) -> str:
+    """Return the reason, in short, of a row that has no value of a parameter."""
+    return f"{field.name} empty"
+
+
 def _unread(field: Field, cell: str, error: ValueError, today: str = "") -> Unread:
     """Say why a cell has no value. `today`: its number in today's unit, if that is another one."""
     name = f"field '{field.name}'"
     if field.blank(cell):
         named = field.choices and cell.lower() in WORDS
         also = f", or add '{cell}' to its choices in space.yaml if it is one" if named else ""
-        return Unread(f"{name} has no value; write {field.allowed}{also}", f"{field.name} empty")
+        return Unread(f"{name} has no value; write {field.allowed}{also}", empty(field))
     given = f"{quoted(cell)}{today}"
     if not isinstance(error, OutsideSpace):
         return Unread(f"{name}: {given} {error}; write {field.allowed}, or correct space.yaml", f"bad {field.name}")
