@@ -46,6 +46,26 @@ def job(tmp_path):
         process.communicate()
 
 
+LINEAR = """
+import json, os
+os.sched_setaffinity(0, range(os.cpu_count()))  # undo the pinning of the test process
+import numpy
+from metabo.compute import cores
+cores.own_cores(1, 0)
+import scipy.linalg
+from threadpoolctl import threadpool_info
+print(json.dumps([one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]))
+"""
+
+
+@pytest.mark.parametrize("given", [{}, {cores.LINEAR_ALGEBRA: "2"}], ids=["default", "given"])
+def test_linear_algebra_has_the_threads_of_the_job_although_it_was_loaded_before(given):
+    kept = {name: value for name, value in os.environ.items() if name != cores.LINEAR_ALGEBRA} | given
+    done = subprocess.run([sys.executable, "-c", LINEAR], env=kept, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert len(found) == 2 and max(found) == (min(2, os.cpu_count() or 1) if given else 1), found
+
+
 def test_jobs_get_different_cores_until_none_is_left(job):
     granted = [job()[0]]
     cores = granted[0]["available"]

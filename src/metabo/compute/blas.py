@@ -41,6 +41,12 @@ def one_thread() -> Iterator[None]:
                 _put(_found)
 
 
+def limit(threads: int) -> None:
+    """Give the linear algebra that is loaded so many threads at most, for good."""
+    loaded = [one for one in ThreadpoolController().lib_controllers if one.user_api == "blas"]
+    _put({one: threads for one in loaded if (one.num_threads or 1) > threads})
+
+
 @cache
 def _libraries() -> list[LibController]:
     """Return the libraries of linear algebra that are loaded. SciPy has one of its own beside NumPy's."""

@@ -2,7 +2,7 @@
 
 XLA starts one spinning thread per visible core, so two JAX jobs that share cores slow each other down twenty-fold. Each
 job therefore pins itself to as many cores as it has threads, and while cores are free, no two jobs of one user take the
-same one.
+same one. Linear algebra outside JAX has as many threads.
 """
 
 import fcntl
@@ -17,6 +17,8 @@ from metabo.errors import MetaboError
 
 POOL = "PJRT_NPROC"
 """Environment variable with the number of threads in XLA's pool, read when JAX begins to compute."""
+LINEAR_ALGEBRA = "OPENBLAS_NUM_THREADS"
+"""Environment variable with the number of threads of NumPy's and SciPy's linear algebra, read when these are loaded."""
 _own_process = False
 
 
@@ -71,6 +73,7 @@ def own_cores(threads: int, gpu: int, locks: Path | None = None) -> Granted:
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
     flags = os.environ.get("XLA_FLAGS", "")
     granted: Granted = {"threads": threads, "cores": [], "exclusive": 0, "gpu": gpu, "xla_flags": flags}
+    _limit_linear_algebra(threads)
     if not hasattr(os, "sched_setaffinity"):
         return granted
     cores = sorted(os.sched_getaffinity(0))
@@ -80,6 +83,21 @@ def own_cores(threads: int, gpu: int, locks: Path | None = None) -> Granted:
     mine = sorted([*exclusive, *(shared[turn:] + shared[:turn])[: threads - len(exclusive)]])
     os.sched_setaffinity(0, mine)
     return {**granted, "cores": mine, "exclusive": len(exclusive)}
+
+
+def _limit_linear_algebra(threads: int) -> None:
+    """Give NumPy's and SciPy's linear algebra as many threads, unless the environment says how many.
+
+    A library counts the cores when it is loaded. NumPy's mostly is by now, before the process was pinned: its threads
+    would share one core, and a product of 200 x 200 matrices would take five times as long.
+    """
+    if LINEAR_ALGEBRA in os.environ:
+        return
+    os.environ[LINEAR_ALGEBRA] = str(threads)
+    if "numpy" in sys.modules:
+        from metabo.compute import blas
+
+        blas.limit(threads)
 
 
 def _take(cores: list[int], number: int, locks: Path) -> list[int]:

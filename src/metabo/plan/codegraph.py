@@ -16,8 +16,8 @@ from metabo.plan import collectors, registry, snapshot, syntax
 
 PACKAGE = "metabo"
 BOOKKEEPING = (
-    "__init__.py", "compute/cores.py", "compute/progress.py", "errors.py", "plan/codegraph.py", "plan/digests.py",
-    "plan/preflight.py", "plan/schema.py", "plan/snapshot.py", "plan/syntax.py", "plan/typical.csv",
+    "__init__.py", "compute/blas.py", "compute/cores.py", "compute/progress.py", "errors.py", "plan/codegraph.py",
+    "plan/digests.py", "plan/preflight.py", "plan/schema.py", "plan/snapshot.py", "plan/syntax.py", "plan/typical.csv",
     "plan/yaml_files.py", "records/checksums.py", "records/provenance.py", "stages/common.py",
 )  # fmt: skip
 """Files of the package that every stage imports and that cannot change a result: locks, cores, checked inputs,
