@@ -42,16 +42,20 @@ def one_thread() -> Iterator[None]:
 
 
 def limit(threads: int) -> None:
-    """Give the linear algebra that is loaded so many threads at most, for good."""
-    loaded = [one for one in ThreadpoolController().lib_controllers if one.user_api == "blas"]
-    _put({one: threads for one in loaded if (one.num_threads or 1) > threads})
+    """Limit the number of threads of each library of linear algebra that is loaded, until the process ends."""
+    _put({one: threads for one in _loaded() if (one.num_threads or 1) > threads})
 
 
 @cache
 def _libraries() -> list[LibController]:
-    """Return the libraries of linear algebra that are loaded. SciPy has one of its own beside NumPy's."""
+    """Return the libraries of NumPy and SciPy, which has one of its own."""
     import scipy.linalg  # noqa: F401 (loads it)
 
+    return _loaded()
+
+
+def _loaded() -> list[LibController]:
+    """Return the libraries of linear algebra that are loaded."""
     return [one for one in ThreadpoolController().lib_controllers if one.user_api == "blas"]
 
 

@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial
 
-from metabo.data.history.description import Configuration
+from metabo.data.history.description import Configuration, Description
 from metabo.data.history.fields import Field, Value
 from metabo.data.imports.optuna_ranges import level
 from metabo.errors import ConfigError
@@ -204,3 +204,13 @@ def settled(
         if out.get(name) is not None and (found := both(fields[name], asked)):
             out[name] = nearest(fields[name], out[name], asked, found)
     return out
+
+
+def strangers(space: Description, trials: Iterable[FrozenTrial]) -> ConfigError:
+    """Build the error for an objective that asks for no parameter of the space."""
+    named = dict.fromkeys(name for trial in trials for name in trial.params)
+    known = ", ".join(field.name for field in space.fields)
+    return ConfigError(
+        f"the objective asks for no parameter of the prior's space '{space.name}': it asks for {', '.join(named)}, the "
+        f"space has {known}; use these names, or make a prior for yours"
+    )

@@ -123,7 +123,7 @@ class PriorSampler(optuna.samplers.BaseSampler):
                 found = suggest(self._study.prior, told, 1 + place, self._seed, only=only)[place].configuration
             except ConfigError as error:  # no configuration is left
                 if idle.keys() >= self._fields.keys():
-                    raise self._strangers(trials) from error
+                    raise asked.strangers(self._space, trials) from error
                 if not has:
                     raise
                 left, found = False, trial.system_attrs.get(ATTRIBUTE, {})  # Optuna takes back no value: it must repeat
@@ -140,14 +140,6 @@ class PriorSampler(optuna.samplers.BaseSampler):
             if not same or not left:
                 return chosen
             place = sum(number < trial.number for number in same)  # workers that clash continue with different ones
-
-    def _strangers(self, trials: Sequence[FrozenTrial]) -> ConfigError:
-        """Build the error for an objective that asks for no parameter of the space."""
-        named = dict.fromkeys(name for trial in trials for name in trial.params)
-        return ConfigError(
-            f"the objective asks for no parameter of the prior's space '{self._space.name}': it asks for "
-            f"{', '.join(named)}, the space has {', '.join(self._fields)}; use these names, or make a prior for yours"
-        )
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
