@@ -34,7 +34,7 @@ def planned(output: str) -> dict[str, int]:
     return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+) *$", table, re.M)}
 
 
-@pytest.mark.parametrize(("benchmark", "spaces"), [("own", 1), pytest.param("own_spaces", 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("benchmark", "spaces"), [("own", 1), pytest.param("own_spaces", 3, marks=pytest.mark.slow)])
 def test_a_comparison_has_all_methods(project, snakemake, benchmark, spaces):
     status, output = snakemake(project, "-q", "rules", "-n", *overlay(project, benchmark, spaces), "--", benchmark)
     assert status == 0, output

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from metabo.data.history.benchmark import require_spaces
 from metabo.data.history.past import read_all
 from metabo.errors import ConfigError, MetaboError
 from metabo.plan import extras
@@ -27,13 +28,16 @@ def compare(
     """Check the histories, run the workflow on them, and return lines that say which methods did best and where the
     figures are.
 
-    `scale`: "smoke" or "laptop". Raises ConfigError outside a copy of the project, MetaboError if the workflow fails.
+    `scale`: "smoke" or "laptop". Raises ConfigError outside a copy of the project, DataError for two search spaces
+    (one or three and more can be compared), MetaboError if the workflow fails.
     """
     cores = whole("cores", cores, 1, "jobs need a core; give at least 1, or leave it out (all cores)")
     root = project()
     extras.require(("snakemake", "papermill"), "metabo compare")
     past = read_all(histories, spaces, skip_bad_rows)
     benchmark = "own" if len(past) == 1 else "own_spaces"
+    if benchmark == "own_spaces":
+        require_spaces(past)
     settings = {
         "history": [str(path.resolve()) for path in histories],
         "space": [str(path.resolve()) for path in spaces],
@@ -45,7 +49,8 @@ def compare(
     command += [*(["--dry-run"] if dry_run else []), "--", benchmark]
     if subprocess.run(command, cwd=root).returncode:
         raise MetaboError(
-            f"{root}: the comparison did not finish, see above; the same command goes on where it stopped"
+            f"{root}: the comparison did not finish, see above; once the cause is mended, the same command goes on "
+            "where it stopped"
         )
     return [] if dry_run else summary(root / "results" / scale, benchmark)
 

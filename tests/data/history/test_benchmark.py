@@ -50,9 +50,13 @@ def test_it_is_stored_and_says_what_was_done(make, tmp_path):
 
 
 def test_several_spaces_have_one_fold_each_and_initial_points(make):
-    found = make(rows(studies=6), rows(studies=3), name="own_spaces")
+    found = make(rows(studies=6), rows(studies=3), rows(studies=2), name="own_spaces")
     dealt = found.split("held_out")
-    assert [(fold.space, len(fold.test), len(fold.train)) for fold in dealt] == [("s0", 1, 5), ("s1", 1, 2)]
+    assert [(fold.space, len(fold.test), len(fold.train)) for fold in dealt] == [
+        ("s0", 1, 5),
+        ("s1", 1, 2),
+        ("s2", 1, 1),
+    ]
     assert all(name.startswith(f"{fold.space}: ") for fold in dealt for name in fold.test)
     assert set(found.initial) == {name for fold in dealt for name in fold.test}
     within = make(rows(studies=6), rows(studies=3))
@@ -64,6 +68,12 @@ def test_a_study_with_few_trials_is_trained_on_only(make):
     assert "few" in found.tasks
     for fold in found.split("held_out"):
         assert "few" in fold.train
+
+
+def test_two_spaces_are_too_few_for_mphd(make):
+    """A space is tested on a prior of the others, and one space gives no hyperprior."""
+    with pytest.raises(DataError, match=r"2 search spaces \('s0' and 's1'\): MPHD .* name the histories of 3 spaces"):
+        make(rows(studies=6), rows(studies=3), name="own_spaces")
 
 
 def test_what_cannot_be_compared_is_refused(make):

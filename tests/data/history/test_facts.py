@@ -153,6 +153,13 @@ class TestNotTuned:
         assert of(found, "d1")["dropped"][0]["reason"] == "layers not tuned, and no default in space.yaml"
         assert {trial.study for trial in found.trials} == {"d0", "d3"}
 
+    def test_a_row_without_the_name_of_a_study_is_counted(self, read):
+        table = rows()
+        table[3][HEADER.index("dataset")] = ""
+        found = read(table, skip=True)
+        assert of(found, "(without a study)")["dropped"][0]["rows"] == [5]
+        assert sum(one["read"] for one in found.accounts) == 38
+
     def test_one_empty_cell_is_a_fault_all_the_same(self, read):
         table = rows()
         table[3][HEADER.index("layers")] = ""

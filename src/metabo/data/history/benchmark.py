@@ -18,6 +18,9 @@ from metabo.tasks.benchmark import Benchmark
 from metabo.tasks.facts import Count, Facts
 from metabo.tasks.folds import Fold
 
+SPACES = 3
+"""Search spaces of a comparison with MPHD: one is tested, and a hyperprior is estimated from two others at least."""
+
 BENCHMARKS = {
     "own": {
         "dataset": None,
@@ -44,7 +47,7 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None = None)
     `skip_bad_rows`, `seed` (which studies are tested together, initial points).
 
     Studies with fewer than 5 trials are trained on and never tested. Raises ConfigError without files, DataError for
-    their content and for a space without enough studies.
+    their content, for a space without enough studies, and for `own_spaces` without enough spaces.
     """
     chosen = counts.take(name, settings, {"history": [], "space": [], "folds": 5, "skip_bad_rows": False, "seed": 0})
     folds = counts.whole_number(name, "folds", chosen["folds"], least=2)
@@ -56,6 +59,8 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None = None)
             f"'benchmarks.{name}.space', or say: metabo compare history.csv --space space.yaml"
         )
     past = read_all(history, space, bool(chosen["skip_bad_rows"]))
+    if name == "own_spaces":
+        require_spaces(past)
     dealt = [fold for one in past for fold in (_folds(one, folds, seed) if name == "own" else [_one(one, seed)])]
     tasks = {task.name: task for one in past for task in one.tasks.values()}
     tested = [tasks[study] for fold in dealt for study in fold.test]
@@ -66,6 +71,16 @@ def load(name: str, settings: Mapping[str, object], archive: Path | None = None)
     facts = Facts(counts=tuple(_counts(past, len(tested))), flags=tuple(flags))
     spaces = {one.description.name: one.description.space for one in past}
     return Benchmark(name, spaces, tasks, (), {"held_out": tuple(dealt)}, initial, facts)
+
+
+def require_spaces(past: list[PastStudies]) -> None:
+    """Raise DataError for fewer spaces than a comparison with MPHD needs."""
+    if len(past) < SPACES:
+        names = " and ".join(f"'{one.description.name}'" for one in past)
+        raise DataError(
+            f"{len(past)} search spaces ({names}): MPHD is also tested on a space that it has not seen, and learns "
+            f"from two others at least; name the histories of {SPACES} spaces, or compare on each history by itself"
+        )
 
 
 def _drawn(past: PastStudies, seed: int) -> list[str]:

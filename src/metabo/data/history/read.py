@@ -25,6 +25,8 @@ SHOWN = 10
 """Faults that one message lists."""
 MANY = 5
 """Rows in which a parameter is empty for a reason, perhaps."""
+UNNAMED = "(without a study)"
+"""What the account of rows without the name of a study is called."""
 NAMELESS = "a column without a name"
 
 
@@ -232,12 +234,12 @@ def _accounts(
 ) -> list[StudyAccount]:
     """Account for the rows of each study, in the order of the table."""
     out = []
-    for study in dict.fromkeys(one.study for one in found if one.study):
+    for study in dict.fromkeys(one.study for one in found):
         trials = [trial for trial in kept if trial.study == study]
         failed = sum(math.isnan(trial.outcome) for trial in trials)
         why = [(reason, row) for of, reason, row in dropped if of == study]
-        notes = covered(study, trials, space, lacking.get(study, []))
-        out.append(account(study, len(trials), failed, why, notes))
+        notes = covered(study, trials, space, lacking.get(study, [])) if study else []
+        out.append(account(study or UNNAMED, len(trials), failed, why, notes))
     return out
 
 

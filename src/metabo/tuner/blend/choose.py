@@ -78,7 +78,7 @@ def suggest(
 
 def as_told(numbers: tuple[float, float, float], description: Description) -> tuple[float, float, float]:
     """Return median, low and high in the user's unit and direction."""
-    signed = [value if description.maximise else -value for value in numbers]
+    signed = [value if description.maximise else 0.0 - value for value in numbers]  # 0 - 0 is 0, and -0 reads oddly
     middle, *ends = (math.exp(min(value, 700.0)) if description.log else value for value in signed)
     return middle, min(ends), max(ends)
 
