@@ -50,6 +50,9 @@ def add(commands: "_SubParsersAction[ArgumentParser]") -> None:
     )
     mlflow.add_argument("--by", metavar="COLUMN", help="what names the study of a run (default: the experiment)")
     mlflow.add_argument("--ignore", nargs="+", default=[], metavar="PARAMETER", help="parameters that were not tuned")
+    mlflow.add_argument(
+        "--killed", choices=("drop", "failed"), default="drop", help="what runs that were killed count as"
+    )
     _common(mlflow)
 
     table = kinds.add_parser(
@@ -116,7 +119,9 @@ def _found(args: Namespace) -> "Imported":
     if args.kind == "mlflow":
         from metabo.data.imports import mlflow_runs
 
-        return mlflow_runs.imported(args.table, args.goal, _name(args.out), args.outcome, args.by, args.ignore)
+        return mlflow_runs.imported(
+            args.table, args.goal, _name(args.out), args.outcome, args.by, args.ignore, args.killed
+        )
     from metabo.data.imports import optuna_storage, optuna_studies
 
     studies = optuna_storage.read(args.storage, args.only, args.without)

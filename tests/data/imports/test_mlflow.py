@@ -83,10 +83,14 @@ def test_every_status_is_used_or_told(imported):
         table[7][HEADER.index(column)] = ""
     made, _, past = imported(table)
     first, second = made.accounts[:2]
-    assert (first["read"], first["used"], first["failed"]) == (6, 3, 2)
+    assert (first["read"], first["used"], first["failed"]) == (6, 2, 1)
     assert {one["reason"]: one["rows"] for one in first["dropped"]} == {
-        "not finished": [4, 5], "finished without metrics.loss": [6],
+        "killed": [3], "not finished": [4, 5], "finished without metrics.loss": [6],
     }  # fmt: skip
+    assert "1 run ended as FAILED or KILLED with a value of 'metrics.loss'" in made.remarks[-1]
+    assert "runs0.csv: row 2); the value is not used" in made.remarks[-1]
+    first = imported(table, killed="failed")[0].accounts[0]
+    assert (first["used"], first["failed"], first["dropped"][0]["reason"]) == (3, 2, "not finished")
     assert second["failed"] == 1 and second["dropped"] == [{"reason": "without parameters", "rows": [9]}]
     assert "0" not in past.tasks or past.accounts[0]["used"] == 0  # one outcome is left of it, which teaches nothing
 
@@ -104,6 +108,32 @@ def test_none_that_was_logged_is_a_value(imported):
 def test_several_files_are_one_history_and_a_run_counts_once(imported):
     made, _, past = imported(runs()[:10], runs()[6:])
     assert len(made.rows) == 18 and [len(task.y) for task in past.tasks.values()] == [6, 6, 6]
+    assert any(one.endswith("4 rows of runs that other rows have too; each run counts once") for one in made.remarks)
+    assert not any("counts once" in one for one in imported(runs())[0].remarks)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_versions_of_a_run_the_one_that_ended_counts(imported, order):
+    old = altered(5, "status", "RUNNING")
+    old[3][HEADER.index("metrics.loss")] = "99"
+    made, _, past = imported(*[old, runs()][::order])
+    assert [len(task.y) for task in past.tasks.values()] == [6, 6, 6]
+    assert [row[-1] for row in made.rows] == [row[HEADER.index("metrics.loss")] for row in runs()]
+
+
+@pytest.mark.parametrize(("column", "value"), [("metrics.loss", "99"), ("params.lr", "0.5"), ("experiment_id", "7"),
+                                               ("status", "FAILED")])  # fmt: skip
+def test_two_versions_of_a_run_that_differ_are_refused(imported, column, value):
+    before = runs()[3][HEADER.index(column)]
+    what = f"runs1.csv: row 5, field '{column}': run r0-3 has '{value}' here and '{before}' in "
+    with pytest.raises(DataError, match=what) as caught:
+        imported(runs(), altered(5, column, value))
+    assert str(caught.value).endswith("runs0.csv, row 5; delete the row that is out of date")
+
+
+def test_rows_that_are_left_out_of_several_files_name_theirs(imported):
+    made = imported(runs()[:6], altered(9, "status", "RUNNING")[6:])[0]
+    assert made.accounts[1]["dropped"][0]["reason"].endswith("runs1.csv")
 
 
 def test_a_file_with_semicolons_and_decimal_commas(imported):
