@@ -20,6 +20,7 @@ from metabo.papers.hyperbo.theory import (
     bounds,
     estimates,
     inequalities,
+    many,
     memory,
     nearness,
     regret,
@@ -219,6 +220,52 @@ def test_theorem5_under_algorithm_1_is_biased_and_rescaling_does_not_repair_its_
     assert cells["GP-UCB"] == cells["PI"] == "REFUTED"
     for name in ("Theorem 5, random inputs", "Rescaled variance, random inputs"):
         assert "REFUTED" not in parts(found[name, "repaired"]).values()
+
+
+@pytest.mark.slow
+def test_theorem5_fails_where_many_choices_add_up():
+    found = statements("theorem5_many")
+    printed, repaired = (found["Theorem 5, many inputs", version] for version in ("printed", "repaired"))
+    assert decided(found)["Theorem 5, many inputs", "printed"] == NO
+    assert decided(found)["Theorem 5, many inputs", "repaired"] == YES
+    bias = [statement["parts"][0]["cells"][0]["numbers"]["bias"] for statement in (printed, repaired)]
+    assert abs(bias[0] - _bias_by_dense_algebra(chosen=True)) < 0.3 and abs(bias[1]) < 0.2
+    assert abs(_bias_by_dense_algebra(chosen=False)) < 0.3
+
+
+def _bias_by_dense_algebra(chosen: bool, count: int = 40) -> float:
+    """The mean error at x, in true deviations, by NumPy alone: every posterior anew from all of its observations."""
+    rng, found = np.random.default_rng(11), []
+    size, noise = many.ARMS + 1, many.NOISE
+    own = np.full((size, size), many.SHARED)
+    own[0, :] = own[:, 0] = np.sqrt(many.SHARED)
+    np.fill_diagonal(own, 1.0)
+    total, root = own + noise * np.eye(size), np.linalg.cholesky(own + 1e-12 * np.eye(size))
+    mean = np.where(np.arange(size) == 0, many.LOW, 0.0)
+    for _ in range(count):
+        training = mean + rng.standard_normal((many.FUNCTIONS, size)) @ root.T
+        training += np.sqrt(noise) * rng.standard_normal(training.shape)
+        f = mean + root @ rng.standard_normal(size)
+        guess, spread = training.mean(axis=0), np.cov(training.T, bias=True)
+        asked, y = [], []
+        for _ in range(many.ITERATION - 1):
+            score = rng.random(size)
+            score[0] = -1.0
+            if chosen:
+                gain = np.linalg.solve(spread[np.ix_(asked, asked)], spread[asked])
+                score = guess + (np.array(y) - guess[asked]) @ gain
+                left = np.diag(spread) - (spread[asked] * gain).sum(axis=0)
+                score = score + 2.0 * np.sqrt(np.maximum(left, 0.0))
+            score[asked] = -np.inf
+            asked.append(int(score.argmax()))
+            y.append(f[asked[-1]] + np.sqrt(noise) * rng.standard_normal())
+        ours, true = (
+            m[0] + k[0, asked] @ np.linalg.solve(k[np.ix_(asked, asked)], np.array(y) - m[asked])
+            for m, k in ((guess, spread), (mean, total))
+        )
+        variance = total[0, 0] - total[0, asked] @ np.linalg.solve(total[np.ix_(asked, asked)], total[asked, 0])
+        found.append((ours - true) / np.sqrt(variance))
+    return float(np.mean(found))
 
 
 def test_the_control_of_the_rescaled_variance_is_refuted_where_the_remedy_holds():
