@@ -8,7 +8,7 @@ import pytest
 
 from metabo.compute import keys
 from metabo.papers.engine.theory import estimated, tables
-from metabo.papers.mphd.theory import consistency, mode, regularisation
+from metabo.papers.mphd.theory import consistency, families, lengthscales, mode, regularisation, uneven
 from metabo.plan import codegraph, registry
 
 SHARE = 0.02
@@ -123,6 +123,35 @@ def test_theorem3_needs_both_limits():
     for place in (0, 1):
         lost = cell(both, "bias", place)["lost"]
         assert lost[0] > lost[1] > lost[2] > 0.0
+
+
+def test_theorem3_needs_domains_that_tell_alike():
+    found = statements("theorem3_uneven")
+    uneven, even = found["Theorem 3, uneven", "reading"], found["Theorem 3, even", "repaired"]
+    assert (uneven["verdict"], uneven["status"]) == ("REFUTED", "ok")
+    assert (even["verdict"], even["status"]) == ("SUPPORTED", "ok")
+    assert max(cell(uneven, "limit")["values"]) < 2.0, "more data of every domain do not help"
+    assert np.abs(np.diff(cell(even, "limit")["values"][-2:])) < 1.0
+
+
+def test_pairs_are_drawn_and_fitted_as_observations_are():
+    """χ² draws and the loss of a pair's sum and difference against observations of a full covariance."""
+    rng, pairs, known = np.random.default_rng(4), 200, lengthscales.grid()
+    family = families.lengthscale_priors()[0]
+    drawn = uneven.learned(np.random.default_rng(5), family, np.full(300, pairs), 8)
+    design = np.array([[[0.0], [uneven.APART]]])
+    each = []
+    for _ in range(8):
+        found = []
+        for truth in family.law.rvs(300, random_state=rng):
+            own = lengthscales.covariances(design, np.array([[truth]]))[0]
+            y = rng.standard_normal((pairs, 2)) @ np.linalg.cholesky(own[0]).T
+            scatter = (y.T @ y)[None, None]
+            table = lengthscales.table(design, known)
+            found.append(lengthscales.estimate(table, scatter, np.array([float(pairs)]), rng)[0])
+        each.append(np.log(np.array(family.fit(np.array(found))) / np.array(family.truth)))
+    error = np.sqrt(np.var(drawn, axis=0, ddof=1) / 8 + np.var(each, axis=0, ddof=1) / 8)
+    assert (np.abs(drawn.mean(axis=0) - np.mean(each, axis=0)) < 4.0 * error).all()
 
 
 def test_laplace():
