@@ -131,6 +131,14 @@ def test_two_versions_of_a_run_that_differ_are_refused(imported, column, value):
     assert str(caught.value).endswith("runs0.csv, row 5; delete the row that is out of date")
 
 
+def test_versions_of_a_run_that_differ_in_what_is_not_read_are_one(imported):
+    again = altered(5, "status", "Finished")
+    again[3][HEADER.index("metrics.steps")] = "7"
+    again[3][HEADER.index("metrics.loss")] += "0"
+    again[3][HEADER.index("params.momentum")] = "9"
+    assert len(imported(runs(), again, ignore=["momentum"])[0].rows) == 18
+
+
 def test_rows_that_are_left_out_of_several_files_name_theirs(imported):
     made = imported(runs()[:6], altered(9, "status", "RUNNING")[6:])[0]
     assert made.accounts[1]["dropped"][0]["reason"].endswith("runs1.csv")

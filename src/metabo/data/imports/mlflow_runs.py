@@ -75,7 +75,7 @@ def imported(
             f"with --by: {either([*(one for one in STUDIES if one in columns), *tags])}"
         )
     parameters = [column for column in columns if column.startswith(PARAMETER)]
-    runs, repeats = _runs(sheets, [study, "status", *parameters, metric])
+    runs, repeats = _runs(sheets, [study, *(one for one in parameters if one not in left), metric])
     if repeats:
         remarks.append(f"{where}: {several(repeats, 'row')} of runs that other rows have too; each run counts once")
     names = [column.removeprefix(PARAMETER) for column in parameters]
@@ -195,14 +195,22 @@ def _version(name: str, first: _Run, second: _Run, used: Sequence[str]) -> _Run:
     """Return which of two rows of a run counts."""
     if first.status in UNFINISHED or second.status in UNFINISHED:
         return second if first.status in UNFINISHED else first
-    for column in used:
-        values = [run.cells.get(column, "") for run in (first, second)]
-        if values[0] != values[1]:
+    for column in ["status", *used]:
+        values = [run.status if column == "status" else run.cells.get(column, "") for run in (first, second)]
+        if values[0] != values[1] and _number(values[0]) != _number(values[1]):
             raise DataError(
                 f"{second.where}: row {second.row}, field '{column}': run {name} has '{values[1]}' here and "
                 f"'{values[0]}' in {first.where}, row {first.row}; delete the row that is out of date"
             )
     return first
+
+
+def _number(cell: str) -> float | str:
+    """Return the number that a cell has, or the cell: an export may write 0.1 as 0.10."""
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
 
 
 def _accounts(rows: list[list[str]], dropped: dict[str, list[tuple[str, int]]]) -> list[StudyAccount]:

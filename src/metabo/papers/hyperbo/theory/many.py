@@ -4,6 +4,7 @@ Its proof takes the inputs for fixed. Each choice favours an input whose estimat
 observed there then looks low, at the input chosen and wherever that is correlated with it. The bias adds up over the
 iterations, while the bound a grows like √t. The instance is made for this (a reader's, who knew the bias of `adaptive`
 at iteration 5): x is correlated with every other input and never chosen itself, since its mean is far below theirs.
+As printed, GP-UCB maximises over all inputs, and may query one again; "distinct" is without repeats, as in `adaptive`.
 """
 
 import jax
@@ -14,7 +15,6 @@ from jaxtyping import Array, Float, Key
 from metabo.papers.engine.theory.records import Cell, Statement, StatementPart, cell, control, part, statement
 from metabo.papers.engine.theory.replicates import replicate, runs
 from metabo.papers.engine.theory.verdicts import probability
-from metabo.papers.hyperbo.theory.adaptive import BETA
 from metabo.papers.hyperbo.theory.algorithm import noisy_ucb, predictions, run
 from metabo.papers.hyperbo.theory.estimates import mean_factor, variance_slack
 from metabo.papers.hyperbo.theory.memory import estimate, model, pretrained
@@ -25,21 +25,27 @@ ARMS, FUNCTIONS, ITERATION = 150, 300, 50
 """Inputs that may be chosen, training functions (more than inputs), and t."""
 SHARED, NOISE, LOW = 0.1, 1e-4, -20.0
 """Share of each input's variance that x explains, noise variance, and the mean of x (0 elsewhere)."""
-DELTAS = (0.2, 0.5)
+ANY, DISTINCT, RANDOM = "any input", "not queried before", "at random"
+"""How inputs are chosen."""
+DELTAS = (0.2, 0.3, 0.5)
+BETA = 4.0
+"""With 2, queries repeat more and the bias is smaller (a reader's runs: 0.07 and 0.46 of 500 are outside)."""
 
 
 def theorem5_many(key: Key[Array, ""], share: float) -> list[Statement]:
-    """Check the probability part at iteration 50, for GP-UCB as printed and for inputs drawn without looking."""
-    count, keys = runs(RUNS, share), jax.random.split(key)
+    """Check the probability part at iteration 50, for GP-UCB with and without repeated queries, and for inputs drawn
+    without looking."""
+    count, keys = runs(RUNS, share), jax.random.split(key, 3)
     title, many = "Theorem 5, many inputs", f"{ARMS} inputs, {ITERATION - 1} observations, N = {FUNCTIONS}"
     return [
-        statement(title, f"Algorithm 1 chooses: {many}", "§6.2.1", [_covered(*errors(keys[0], count, True))]),
+        statement(title, f"Algorithm 1 chooses: {many}", "§6.2.1",
+                  [_covered(*errors(keys[0], count, ANY)), _covered(*errors(keys[1], count, DISTINCT), ", distinct")]),
         statement(title, f"Drawn without looking at the data: {many}", "§6.2.1",
-                  [_covered(*errors(keys[1], count, False))], "repaired"),
+                  [_covered(*errors(keys[2], count, RANDOM))], "repaired"),
     ]  # fmt: skip
 
 
-def _covered(bias: Float[np.ndarray, " n"], ratio: Float[np.ndarray, " n"]) -> StatementPart:
+def _covered(bias: Float[np.ndarray, " n"], ratio: Float[np.ndarray, " n"], suffix: str = "") -> StatementPart:
     own: list[Cell] = []
     narrow: list[Cell] = []
     for delta in DELTAS:
@@ -49,7 +55,7 @@ def _covered(bias: Float[np.ndarray, " n"], ratio: Float[np.ndarray, " n"]) -> S
             found = probability(int(bad.sum()), len(bad), delta)
             found.numbers.update(bias=float(bias.mean()), a=float(a), ratio=float(ratio.mean()))
             cells.append(cell(found, delta=delta, iteration=ITERATION))
-    return part("coverage", "P[mean or variance outside its bound] <= δ", "probability", own,
+    return part("coverage" + suffix, "P[mean or variance outside its bound] <= δ", "probability", own,
                 control("the same with a²/400", narrow))  # fmt: skip
 
 
@@ -60,8 +66,8 @@ def outside(bias: Float[np.ndarray, " n"], ratio: Float[np.ndarray, " n"], a: fl
     return ~((np.abs(bias) < a) & inside)
 
 
-def errors(key: Key[Array, ""], count: int, chosen: bool) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Simulate bias and ratio (count,) at x after ITERATION - 1 distinct queries, by GP-UCB or at random."""
+def errors(key: Key[Array, ""], count: int, rule: str) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Simulate bias and ratio (count,) at x after ITERATION - 1 queries."""
     number, size = ITERATION - 1, ARMS + 1
     mean = jnp.zeros(size).at[0].set(LOW)
 
@@ -77,11 +83,11 @@ def errors(key: Key[Array, ""], count: int, chosen: bool) -> tuple[Float[np.ndar
     def compute(d: dict[str, Array]) -> tuple[Array, Array]:
         prior = pretrained(estimate(values(d["training"]) + d["errors"]), 0.5)
         f = values(d["test"])
-        if chosen:
-            index, y, *_ = run(prior, truth, noisy_ucb(BETA), f, d["noise"], ties, repeats=False)
-        else:
+        if rule == RANDOM:
             index = 1 + jnp.argsort(d["order"])[:number]
             y = f[index] + d["noise"]
+        else:
+            index, y, *_ = run(prior, truth, noisy_ucb(BETA), f, d["noise"], ties, repeats=rule == ANY)
         used, at = jnp.ones(number, bool), jnp.asarray(0)
         ours, true = (predictions(m, index, y, used, at) for m in (prior, truth))
         return (ours[0] - true[0]) / jnp.sqrt(true[1]), ours[1] / true[1]
