@@ -31,9 +31,9 @@ LENGTHSCALES = (0.03, 2.0, 2.2)
 POINTS = {"norm": 5, "GP": 11}
 """Points of [0, 1]."""
 NORM = 5.0
-LENGTHS = {"norm": 2000, "GP": 4000}
+LENGTHS = {"norm": 2000, "GP": 6000}
 """T, at which the bound is below the regret of many runs that stay at one point. A share of the replicates has a share
-of it too, at least a SHORTEST of it, which decides nothing: the longer runs take most of a second each."""
+of it too, at least a SHORTEST of it, which decides nothing: the longer runs take a second each."""
 SHORTEST = 10
 THEOREMS = {"norm": ("Theorem 4.1", "Regret for ||f|| <= B", "§4, App. C"),
             "GP": ("Theorem 4.2(A)", "Regret for GP samples, |X| finite", "§4, App. D")}  # fmt: skip
