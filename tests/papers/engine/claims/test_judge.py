@@ -168,6 +168,26 @@ def test_a_claim_with_a_part_that_too_few_units_could_never_decide_says_so():
     assert settling.settled(claim(DIFFER, on=["pd1_mini"]), [*parts, against], [])[0].verdict == CONTRADICTED
 
 
+def test_a_reading_that_was_not_run_keeps_a_claim_from_being_contradicted(results):
+    """C13 is contradicted by its part; one reading of it is of an artefact that this run lacks."""
+    part = ClaimTest("hyperbo_tab04", "inside_box")
+    rows, _, _ = judged([claim(part, on=("pd1_mini",))], results)
+    assert rows["verdict"].tolist() == [CONTRADICTED]
+    for beside, expected in [("another reading", UNDECIDED), ("repaired", CONTRADICTED)]:
+        other = ClaimTest("hyperbo_fig07", "minima_differ", beside=beside)
+        rows, _, _ = judged([claim(part, other, on=("pd1_mini",))], results)
+        assert rows["verdict"].iloc[0] == expected
+        assert len(rows) == (2 if expected == UNDECIDED else 1)
+    rows, _, _ = judged(
+        [claim(part, replace(other, beside="another reading", partial=True), on=("pd1_mini",))], results
+    )
+    assert rows["verdict"].tolist() == [CONTRADICTED], "a reading of a part of the claim decides nothing"
+    rows, _, _ = judged([claim(part, replace(other, beside="another reading"), on=("pd1",))], results)
+    assert rows["verdict"].iloc[0] == UNTESTABLE and "another reading" not in rows["reading"].tolist(), (
+        "no part is judged"
+    )
+
+
 def test_a_reading_that_cannot_be_tested_neither_agrees_nor_disagrees():
     against, lost = told(CONTRADICTED, beside="another", against=1e-4), told(UNTESTABLE, beside="third")
     found, cause = settling.settled(claim(DIFFER), [told(CONTRADICTED, against=1e-9)], [against, lost])

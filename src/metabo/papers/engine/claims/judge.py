@@ -15,7 +15,7 @@ import pandas as pd
 from metabo.papers.engine.claims import checks, gates
 from metabo.papers.engine.claims.evidence import SYNTHETIC, Evidence, NoTable, gather
 from metabo.papers.engine.claims.gates import Gate
-from metabo.papers.engine.claims.settling import OWN_TABLE, ClaimCell, Judged, Place, settled
+from metabo.papers.engine.claims.settling import OWN_TABLE, REPAIRED, ClaimCell, Judged, Place, settled
 from metabo.papers.engine.claims.sheet import Claim, ClaimTest, cells
 from metabo.papers.engine.claims.verdicts import BESIDE, CLAIM, NOT_MADE, PART, Finding, untestable
 from metabo.plan import registry
@@ -130,7 +130,8 @@ def _absent(cell: ClaimCell) -> Finding:
 def cells_of(claim: Claim, artefacts: Iterable[Place], entries: Mapping[str, CatalogueEntry]) -> list[ClaimCell]:
     """Return the cells of a claim: parts on the primary benchmarks first, then what stands beside them.
 
-    A part that this run cannot make has a cell without a place; what stands beside is listed only where it was made.
+    A part that this run cannot make has a cell without a place. So has another reading of a part that it makes, since a
+    claim is contradicted only by every reading; what else stands beside is listed only where it was made.
     """
     if claim.primary is None:
         return []
@@ -150,7 +151,22 @@ def cells_of(claim: Claim, artefacts: Iterable[Place], entries: Mapping[str, Cat
             if id != test.artefact or (test.benchmarks and on not in test.benchmarks) or (test, benchmark) in own:
                 continue
             beside.append(ClaimCell(claim.id, test, benchmark, BESIDE, test.beside or primary.reading, (id, on)))
-    return [*parts, *beside]
+    judged = dict.fromkeys(cell.benchmark for cell in parts if cell.place)
+    return [*parts, *beside, *_unread(claim, judged, made, entries)]
+
+
+def _unread(
+    claim: Claim, judged: Iterable[str], made: Iterable[Place], entries: Mapping[str, CatalogueEntry]
+) -> list[ClaimCell]:
+    """Return a cell without a place for each reading that this run lacks on a benchmark on which a part is judged."""
+    readings = [test for test in claim.tests if test.beside not in ("", REPAIRED, OWN_TABLE) and not test.partial]
+    return [
+        ClaimCell(claim.id, test, benchmark, BESIDE, test.beside, None)
+        for test in readings
+        for benchmark in judged
+        if benchmark in (test.benchmarks or entries[test.artefact].benchmarks or (SYNTHETIC,))
+        and (test.artefact, "" if benchmark == SYNTHETIC else benchmark) not in made
+    ]
 
 
 def other_metrics(paper: str, test: ClaimTest) -> list[tuple[str, ClaimTest]]:
