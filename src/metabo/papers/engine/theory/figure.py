@@ -20,8 +20,8 @@ SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 
 
 class _Column(NamedTuple):
-    """A column of the table of verdicts: heading, most characters of a line, and the tables' columns that it has, each
-    in lines of its own."""
+    """A column of the table of verdicts: heading, width in characters, and the tables' columns that it has, each in
+    lines of its own."""
 
     heading: str
     characters: int
@@ -29,15 +29,17 @@ class _Column(NamedTuple):
 
 
 _COLUMNS = (
-    _Column("Statement", 22, ("statement", "version")),
-    _Column("Claim, and what decides it", 58, ("title", "decided")),
+    _Column("Statement", 24, ("statement", "version")),
+    _Column("Claim, and what decides it", 60, ("title", "decided")),
     _Column("Verdict", 17, ("verdict",)),
-    _Column("Controls\nrefuted", 9, ("controls",)),
+    _Column("Controls\nrefuted", 10, ("controls",)),
     _Column("Bound would\nfail", 18, ("sees",)),
 )
 _GREY = ("version", "decided")
 _CHARACTER, _LINE, _GAP, _POINTS = 0.05, 0.125, 0.1, 6.8
 """Inches: mean width of a character, height of a line, space between columns; points: size of letters."""
+_SPARE = 2
+"""Characters that a line is shorter than its column: one with many wide letters reached the next."""
 _PANEL = 2.75
 """Inches: height of a panel with its title and labels."""
 
@@ -76,7 +78,7 @@ def _width(column: _Column) -> float:
 
 def _lines(row: dict[str, str], column: _Column) -> list[tuple[str, str]]:
     """Return the lines of a cell, each with the part that it belongs to."""
-    return [(part, line) for part in column.parts for line in textwrap.wrap(str(row[part]), column.characters)]
+    return [(part, line) for part in column.parts for line in textwrap.wrap(str(row[part]), column.characters - _SPARE)]
 
 
 def _height(row: list[list[tuple[str, str]]]) -> float:
