@@ -106,7 +106,8 @@ def test_too_few_units_are_named_only_where_the_power_of_the_row_is_small():
         "Four are undecided: one is not decided by its test, for which no number of units is known that would decide "
         "it (G1); one would have shown an effect of that size in four of five cases, so that what there is may be "
         "smaller (G10); one has too few units for an effect of that size, and more units would decide G7 (120 in place "
-        "of 50); one is contradicted under every reading that can be tested here, and another reading cannot be (G8)."
+        "of 50); one is contradicted under every reading that was tested here, and another reading was not, or cannot "
+        "be (G8)."
     )
 
 

@@ -48,8 +48,8 @@ UNDECIDED = {
     ),
     "reading": ("depends on how the paper is read", "depend on how the paper is read"),
     "untested": (
-        "is contradicted under every reading that can be tested here, and another reading cannot be",
-        "are contradicted under every reading that can be tested here, and another reading cannot be",
+        "is contradicted under every reading that was tested here, and another reading was not, or cannot be",
+        "are contradicted under every reading that was tested here, and another reading was not, or cannot be",
     ),
     "size": ("holds only at another size", "hold only at another size"),
     "data": ("holds only on another benchmark", "hold only on another benchmark"),

@@ -137,6 +137,11 @@ def test_versions_of_a_run_that_differ_in_what_is_not_read_are_one(imported):
     again[3][HEADER.index("metrics.loss")] += "0"
     again[3][HEADER.index("params.momentum")] = "9"
     assert len(imported(runs(), again, ignore=["momentum"])[0].rows) == 18
+    for status, values in [("FAILED", ("1", "2")), ("FINISHED", ("nan", "NaN"))]:
+        two = [altered(5, "status", status), altered(5, "status", status)]
+        for table, value in zip(two, values, strict=True):
+            table[3][HEADER.index("metrics.loss")] = value
+        assert len(imported(*two)[0].rows) == 18
 
 
 def test_rows_that_are_left_out_of_several_files_name_theirs(imported):

@@ -4,6 +4,7 @@ The files are those of `mlflow.search_runs(...).to_csv(...)` and `mlflow experim
 ``metrics.*``, ``tags.*``, ``status``, ``run_id`` and ``experiment_id``.
 """
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -171,7 +172,7 @@ def _runs(sheets: Sequence[Sheet], used: Sequence[str]) -> tuple[list[_Run], int
     """Return the runs of all tables, each once, in the order in which they first stand, and how many rows repeat one.
 
     Of a run that has several rows, one that had ended comes before one that had not. Raises DataError for two others
-    that differ in the columns `used`.
+    that differ in the columns `used`, of which the last is the outcome.
     """
     runs: dict[str, _Run] = {}
     repeats = 0
@@ -195,7 +196,8 @@ def _version(name: str, first: _Run, second: _Run, used: Sequence[str]) -> _Run:
     """Return which of two rows of a run counts."""
     if first.status in UNFINISHED or second.status in UNFINISHED:
         return second if first.status in UNFINISHED else first
-    for column in ["status", *used]:
+    outcome = [used[-1]] if first.status == "FINISHED" else []  # that of a failed run is not used
+    for column in ["status", *used[:-1], *outcome]:
         values = [run.status if column == "status" else run.cells.get(column, "") for run in (first, second)]
         if values[0] != values[1] and _number(values[0]) != _number(values[1]):
             raise DataError(
@@ -208,9 +210,10 @@ def _version(name: str, first: _Run, second: _Run, used: Sequence[str]) -> _Run:
 def _number(cell: str) -> float | str:
     """Return the number that a cell has, or the cell: an export may write 0.1 as 0.10."""
     try:
-        return float(cell)
+        number = float(cell)
     except ValueError:
         return cell
+    return "nan" if math.isnan(number) else number
 
 
 def _accounts(rows: list[list[str]], dropped: dict[str, list[tuple[str, int]]]) -> list[StudyAccount]:

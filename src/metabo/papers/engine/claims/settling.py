@@ -31,7 +31,7 @@ CAUSES = {
     "small": "an effect of that size would have been found in 80 % of cases: what there is may be smaller",
     "open": "the test does not decide, and no number of units is known that would",
     "reading": "another reading of the paper decides otherwise",
-    "untested": "contradicted under the readings that can be tested; another one that the paper allows cannot be",
+    "untested": "contradicted under every reading that was tested; one that the paper allows was not, or cannot be",
     "ours": "a known departure of this project",
     "gate": "a control of the benchmark or of a method fails, so that nothing can be concluded",
     "beyond": "no run could show or refute it: the paper gives nothing to compare with, or speaks of all algorithms",
