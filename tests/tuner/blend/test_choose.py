@@ -1,5 +1,7 @@
 """The default policy: what it finds where the past helps, what it costs where it does not, and what it never does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -225,3 +227,9 @@ def test_of_many_trials_the_best_and_the_latest_are_known(flat, monkeypatch):
     z = np.array([0.0, 5.0, 1.0, 4.0, 2.0, 0.1, 0.2, 0.3, 0.4])
     done = flat.at(np.random.default_rng(0).random((9, 3)))
     assert belief.seen_of(points.of(flat, done), z).z.tolist() == [5.0, 4.0, 0.1, 0.2, 0.3, 0.4]
+
+
+def test_a_prediction_of_nothing_has_no_sign(flat):
+    """-0 reads oddly in a line of text."""
+    less = replace(flat, maximise=False)
+    assert [f"{value:g}" for value in choose.as_told((0.0, -1.5, 0.0), less)] == ["0", "0", "1.5"]
