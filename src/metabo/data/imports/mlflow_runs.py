@@ -76,7 +76,7 @@ def imported(
             f"with --by: {either([*(one for one in STUDIES if one in columns), *tags])}"
         )
     parameters = [column for column in columns if column.startswith(PARAMETER)]
-    runs, repeats = _runs(sheets, [study, *(one for one in parameters if one not in left), metric])
+    runs, repeats = _runs(sheets, [study, *(one for one in parameters if one not in left)], metric)
     if repeats:
         remarks.append(f"{where}: {several(repeats, 'row')} of runs that other rows have too; each run counts once")
     names = [column.removeprefix(PARAMETER) for column in parameters]
@@ -168,11 +168,12 @@ def _require_export(sheets: Sequence[Sheet]) -> None:
             raise DataError(f"{sheet.where}: no rows below the header; an export has one row per run")
 
 
-def _runs(sheets: Sequence[Sheet], used: Sequence[str]) -> tuple[list[_Run], int]:
-    """Return the runs of all tables, each once, in the order in which they first stand, and how many rows repeat one.
+def _runs(sheets: Sequence[Sheet], used: Sequence[str], metric: str) -> tuple[list[_Run], int]:
+    """Return the runs of all tables, each once, in the order of their first rows, and the number of rows that repeat a
+    run.
 
-    Of a run that has several rows, one that had ended comes before one that had not. Raises DataError for two others
-    that differ in the columns `used`, of which the last is the outcome.
+    If a run has several rows, a finished one replaces an unfinished one. Raises DataError if two rows of a finished
+    run differ in the columns `used`, or in its outcome.
     """
     runs: dict[str, _Run] = {}
     repeats = 0
@@ -188,16 +189,16 @@ def _runs(sheets: Sequence[Sheet], used: Sequence[str]) -> tuple[list[_Run], int
             other = runs.setdefault(name, run)
             if other is not run:
                 repeats += 1
-                runs[name] = _version(name, other, run, used)
+                runs[name] = _version(name, other, run, used, metric)
     return list(runs.values()), repeats
 
 
-def _version(name: str, first: _Run, second: _Run, used: Sequence[str]) -> _Run:
+def _version(name: str, first: _Run, second: _Run, used: Sequence[str], metric: str) -> _Run:
     """Return which of two rows of a run counts."""
     if first.status in UNFINISHED or second.status in UNFINISHED:
         return second if first.status in UNFINISHED else first
-    outcome = [used[-1]] if first.status == "FINISHED" else []  # that of a failed run is not used
-    for column in ["status", *used[:-1], *outcome]:
+    outcome = [metric] if first.status == "FINISHED" else []  # that of a failed run is not used
+    for column in ["status", *used, *outcome]:
         values = [run.status if column == "status" else run.cells.get(column, "") for run in (first, second)]
         if values[0] != values[1] and _number(values[0]) != _number(values[1]):
             raise DataError(
