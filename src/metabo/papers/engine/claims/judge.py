@@ -16,7 +16,7 @@ from metabo.papers.engine.claims import checks, gates
 from metabo.papers.engine.claims.evidence import SYNTHETIC, Evidence, NoTable, gather
 from metabo.papers.engine.claims.gates import Gate
 from metabo.papers.engine.claims.settling import OWN_TABLE, REPAIRED, ClaimCell, Judged, Place, settled
-from metabo.papers.engine.claims.sheet import Claim, ClaimTest, cells
+from metabo.papers.engine.claims.sheet import Claim, ClaimTest, benchmarks_of, cells
 from metabo.papers.engine.claims.verdicts import BESIDE, CLAIM, NOT_MADE, PART, Finding, untestable
 from metabo.plan import registry
 from metabo.plan.artefact import Artefact
@@ -139,7 +139,7 @@ def cells_of(claim: Claim, artefacts: Iterable[Place], entries: Mapping[str, Cat
     own = cells(claim, entries)
     parts, beside = [], []
     for test, benchmark in own:
-        place = (test.artefact, "" if benchmark == SYNTHETIC else benchmark)
+        place = _place(test, benchmark)
         here = place if place in made else None
         parts.append(ClaimCell(claim.id, test, benchmark, PART, primary.reading, here))
         if here:
@@ -164,9 +164,12 @@ def _unread(
         ClaimCell(claim.id, test, benchmark, BESIDE, test.beside, None)
         for test in readings
         for benchmark in judged
-        if benchmark in (test.benchmarks or entries[test.artefact].benchmarks or (SYNTHETIC,))
-        and (test.artefact, "" if benchmark == SYNTHETIC else benchmark) not in made
+        if benchmark in benchmarks_of(test, entries) and _place(test, benchmark) not in made
     ]
+
+
+def _place(test: ClaimTest, benchmark: str) -> Place:
+    return test.artefact, "" if benchmark == SYNTHETIC else benchmark
 
 
 def other_metrics(paper: str, test: ClaimTest) -> list[tuple[str, ClaimTest]]:

@@ -1,7 +1,7 @@
 """The claim sheets: every claim of a paper, in our words, with the tests that decide it
 (`papers/{paper}/claims.yaml`)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NotRequired, TypedDict
@@ -180,8 +180,13 @@ def cells(claim: Claim, catalogue: Mapping[str, CatalogueEntry]) -> list[tuple[C
         for test in claim.tests
         if not test.beside
         for benchmark in claim.primary.benchmarks
-        if benchmark in (test.benchmarks or catalogue[test.artefact].benchmarks or (SYNTHETIC,))
+        if benchmark in benchmarks_of(test, catalogue)
     ]
+
+
+def benchmarks_of(test: ClaimTest, catalogue: Mapping[str, CatalogueEntry]) -> Sequence[str]:
+    """Return the benchmarks on which a test can be judged: its own, else those of its artefact."""
+    return test.benchmarks or catalogue[test.artefact].benchmarks or (SYNTHETIC,)
 
 
 def faults(claims: Iterable[Claim], catalogue: Mapping[str, CatalogueEntry]) -> list[str]:
