@@ -1,4 +1,5 @@
-"""What a step of Adam could cost on this machine: a limit with a fixed formula, measured in the same run.
+"""What a step of Adam, and the loss of a re-fit inside BO, could cost on this machine: a limit with a fixed formula,
+measured in the same run.
 
     limit = FLOP of the compiled step / speed of batched products + tasks x time of (potrf + potri)
 
@@ -6,6 +7,7 @@
   compiled alone: the same functions in the same order, without the shuffle of the rows and the guard. XLA knows nothing
   of LAPACK's routines and counts each call as -1, so that the factorisations and triangular solves are not in it;
   exponentials and the like are counted apart ("transcendentals") and are not in it either.
+- Of a re-fit they are those of one evaluation of its loss and gradient; there is one task.
 - The speed is that of (tasks, n, n) x (tasks, n, n) in float64 through JAX, n the points of a task: the best of several
   tries and of batches of 1, 2 and 4 times as many matrices.
 - potrf + potri are SciPy's LAPACK (which JAX calls too) on one n x n covariance, the best of several tries.
@@ -22,7 +24,7 @@ import numpy as np
 import optax
 from case import Timed
 from jax.flatten_util import ravel_pytree
-from ours import to_gp
+from ours import refit_evaluation, to_gp
 from problem import Sizes, parameters, training_rows
 from scipy.linalg import lapack
 
@@ -89,18 +91,18 @@ def covariance(n: int) -> np.ndarray:
     return np.asfortranarray(np.exp(-np.abs(places[:, None] - places)) + 0.1 * np.eye(n))
 
 
-def limit(sizes: Sizes) -> Timed:
+def limit(function: Callable, arguments: tuple, tasks: int, n: int, tries: int) -> Timed:
     """Measure the formula anew in each turn; the facts are those of the lowest limit so far."""
-    needed = flop(*step(sizes))
-    stacks = [products(copies * sizes.tasks, sizes.batch) for copies in COPIES]
-    inverted = partial(factor_and_invert, covariance(sizes.batch))
+    needed = flop(function, arguments)
+    stacks = [products(copies * tasks, n) for copies in COPIES]
+    inverted = partial(factor_and_invert, covariance(n))
     facts: dict[str, float] = {"flop": needed}
     lowest = [np.inf]
 
     def turn() -> float:
-        speed = max(work / best_seconds(call, sizes.limit_tries) for call, work in stacks)
-        inverse_s = best_seconds(inverted, sizes.limit_tries)
-        seconds = needed / speed + sizes.tasks * inverse_s
+        speed = max(work / best_seconds(call, tries) for call, work in stacks)
+        inverse_s = best_seconds(inverted, tries)
+        seconds = needed / speed + tasks * inverse_s
         if seconds < lowest[0]:
             lowest[0] = seconds
             facts.update(product_gflops=speed / 1e9, inverse_us=1e6 * inverse_s)
@@ -109,4 +111,15 @@ def limit(sizes: Sizes) -> Timed:
     return Timed(turn, facts=facts)
 
 
-CASES: dict[str, dict[str, Callable[[Sizes], Timed]]] = {"adam": {"limit": limit}}
+def of_adam(sizes: Sizes) -> Timed:
+    return limit(*step(sizes), sizes.tasks, sizes.batch, sizes.limit_tries)
+
+
+def of_refit(sizes: Sizes) -> Timed:
+    return limit(*refit_evaluation(sizes), 1, sizes.fit_points, sizes.limit_tries)
+
+
+CASES: dict[str, dict[str, Callable[[Sizes], Timed]]] = {
+    "adam": {"limit": of_adam},
+    "refit_loss": {"limit": of_refit},
+}

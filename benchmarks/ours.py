@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from case import Case
+from jax.flatten_util import ravel_pytree
 from jax.scipy.linalg import solve_triangular
-from problem import Parameters, Sizes, candidates, matched_rows, observed, parameters, training_rows
+from problem import Parameters, Sizes, candidates, fit_rows, matched_rows, observed, parameters, training_rows
 
 import metabo.gp.model
 from metabo.bo.acquisition import make
@@ -169,6 +170,55 @@ def refit(sizes: Sizes, features: list[int], mean: str, acquisition: str, runs: 
     return compiled_case(eqx.filter_jit(run_all), given, runs * sizes.budget)
 
 
+def refit_evaluation(sizes: Sizes) -> tuple[Callable, tuple]:
+    """Return loss and gradient of STBOH's fit to `fit_points` observations as one function, and its arguments."""
+    x, y, _ = map(jnp.asarray, fit_rows(sizes, sizes.fit_points))
+    flat, unravel = ravel_pytree(
+        single_task.start({"mean": "constant", "kernel": "matern52", "features": []}, sizes.dim, 1, jax.random.key(0))
+    )
+
+    def loss(vector, *data):
+        raw = unravel(vector)
+        return -single_task.hand_tuned_gp(raw).log_prob(*data) - single_task.hand_tuned_log_prior(raw)
+
+    return jax.value_and_grad(loss), (flat, x, y, jnp.ones(len(y), bool))
+
+
+def refit_loss(sizes: Sizes) -> Case:
+    """Evaluate loss and gradient many times in one program, each at a point that the last one moved."""
+    evaluate, arguments = refit_evaluation(sizes)
+
+    def many(vector, *data):
+        return jax.lax.fori_loop(0, sizes.evaluations, lambda _, v: v - 1e-9 * evaluate(v, *data)[1], vector)
+
+    made = compiled_case(many, arguments, sizes.evaluations)
+    return Case(made.repeat, made.trace_s, made.compile_s, {"evaluations_per_step": evaluations_per_step(sizes)})
+
+
+def refit_loss_autodiff(sizes: Sizes) -> Case:
+    use_autodiff()
+    return refit_loss(sizes)
+
+
+def evaluations_per_step(sizes: Sizes) -> float:
+    """Return how often L-BFGS evaluates the loss for each of its steps: once, or more if its line search goes on."""
+    evaluate, (flat, *data) = refit_evaluation(sizes)
+    asked = []
+
+    @jax.custom_vjp
+    def loss(vector):
+        return evaluate(vector, *data)[0]
+
+    def forward(vector):
+        jax.debug.callback(lambda: asked.append(1))
+        return evaluate(vector, *data)
+
+    loss.defvjp(forward, lambda gradient, by: (by * gradient,))
+    _, log = jax.block_until_ready(train_lbfgs(loss, flat, steps=sizes.refit_steps))
+    jax.effects_barrier()
+    return len(asked) / moves(log)
+
+
 def refit_stboh(sizes: Sizes, runs: int, chunk: int = 1) -> Case:
     return refit(sizes, [], "constant", "ucb18", runs, chunk)
 
@@ -189,4 +239,5 @@ CASES: dict[str, dict[str, Callable[[Sizes], Case]]] = {
         "metabo_stbo": lambda sizes: refit(sizes, list(sizes.layers), "linear_mlp", "pi", sizes.refit_runs),
         "metabo_gpu": lambda sizes: refit_stboh(sizes, sizes.accelerator_refits, sizes.accelerator_refits),
     },
+    "refit_loss": {"metabo": refit_loss, "metabo_autodiff": refit_loss_autodiff},
 }

@@ -37,6 +37,7 @@ class Sizes:
     accelerator_runs: int = 512
     refit_runs: int = 1
     refit_steps: int = 20
+    evaluations: int = 300
     accelerator_refits: int = 256
     refit_sizes: tuple[int, ...] = (10, 30, 50, 70, 90)
     functions: int = 16
@@ -80,7 +81,8 @@ QUICK = Sizes(
     rounds=2, tasks=3, rows=60, batch=10, layers=(4, 4), adam_steps=12, textbook_adam_steps=2, pairs=2, pair_steps=6,
     accelerator_pairs=2, matched=12, lbfgs_steps=3, pool=40, budget=6, runs=2, accelerator_runs=2, refit_steps=2,
     accelerator_refits=2, accelerator_maps=2,
-    refit_sizes=(2, 4), functions=3, points=20, inputs=2, widest=3, step1_steps=6, textbook_step1_steps=2,
+    refit_sizes=(2, 4), evaluations=2, functions=3, points=20, inputs=2, widest=3, step1_steps=6,
+    textbook_step1_steps=2,
     lengthscales=12, network_steps=8, textbook_network_steps=4, map_runs=2, map_steps=2,
     configurations=40, epochs=5, textbook_data_sets=1, limit_tries=1, fit_points=8, fit_points_large=12, fits=1,
     predictions=1, told_few=11, told_many=13, asks=1, past_studies=3, past_trials=6, prior_steps=4,

@@ -24,6 +24,7 @@ FACTS = {
     "flop": "{:,.0f} FLOP",
     "product_gflops": "products {:.1f} GFLOP/s",
     "inverse_us": "potrf + potri {:.1f} us",
+    "evaluations_per_step": "{:.2f} evaluations a step of L-BFGS",
     "log_likelihood": "log likelihood a point {:.4f}",
 }
 """What a case may state beside its time, and how the table shows it."""

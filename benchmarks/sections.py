@@ -50,6 +50,15 @@ SECTIONS: dict[str, dict[str, Any]] = {
             "metabo_gpu": "metabo STBOH on the GPU, {accelerator_refits} runs",
         },
     },
+    "refit_loss": {
+        "title": "Loss and gradient of STBOH's re-fit: {fit_points} observations, d = {dim}",
+        "unit": "evaluation", "goal_ms": None, "reference": "metabo", "within": {"case": "limit", "at_most": 1.6},
+        "cases": {
+            "metabo": "metabo",
+            "metabo_autodiff": "metabo, automatic Cholesky gradient",
+            "limit": "limit: FLOP at the speed of products, LAPACK",
+        },
+    },
     "mphd_step1": {
         "title": "MPHD step 1: Adam on one domain, {functions} functions x {batch} of {points} points, d = {inputs}",
         "unit": "step", "goal_ms": None, "reference": "metabo",

@@ -1,4 +1,4 @@
-"""The limit of a step of Adam: the formula, and that its parts are what they say."""
+"""The limits of a step of Adam and of the loss of a re-fit: the formula, and that its parts are what they say."""
 
 from dataclasses import replace
 
@@ -10,6 +10,10 @@ import ours
 import problem
 import pytest
 from jax.flatten_util import ravel_pytree
+
+from metabo.gp.fit import lbfgs
+from metabo.methods.single_task import policy as single_task
+from metabo.tasks.rows import Rows
 
 SIZES = replace(problem.QUICK, tasks=3, rows=10, batch=10)
 
@@ -68,7 +72,7 @@ def test_the_formula(monkeypatch):
         return 2e-6 if getattr(call, "func", None) is limit.factor_and_invert else 1e-3
 
     monkeypatch.setattr(limit, "best_seconds", seconds)
-    case = limit.limit(SIZES)
+    case = limit.of_adam(SIZES)
     needed = limit.flop(*limit.step(SIZES))
     speed = 2 * 4 * 3 * 10**3 / 1e-3
     assert case.turn() == pytest.approx(1e3 * (needed / speed + 3 * 2e-6))
@@ -76,10 +80,50 @@ def test_the_formula(monkeypatch):
     assert set(asked) == {SIZES.limit_tries}
 
 
+def test_a_refit_has_one_task(monkeypatch):
+    monkeypatch.setattr(limit, "best_seconds", lambda call, tries: 1e-3)
+    case = limit.of_refit(SIZES)
+    needed = limit.flop(*ours.refit_evaluation(SIZES))
+    assert needed > 2 * SIZES.fit_points**3
+    assert case.turn() == pytest.approx(1e3 * (needed / (2 * 4 * SIZES.fit_points**3 / 1e-3) + 1e-3))
+
+
+def test_the_loss_is_that_of_the_policy():
+    """Where a fit of STBOH's policy ends, the gradient is 0; where it begins it is not."""
+    evaluate, (flat, x, y, mask) = ours.refit_evaluation(SIZES)
+    start = single_task.start(
+        {"mean": "constant", "kernel": "matern52", "features": []}, SIZES.dim, 1, jax.random.key(0)
+    )
+    np.testing.assert_array_equal(ravel_pytree(start)[0], flat)
+    fitted, ok = single_task.policy(start, {"refit_steps": 500}, "ei", len(y)).fit(start, Rows(x, y, mask))
+    assert ok
+    begin, end = (np.linalg.norm(evaluate(ravel_pytree(raw)[0], x, y, mask)[1]) for raw in (start, fitted))
+    assert end < 2e-3 < 0.1 < begin
+
+
+def test_evaluations_are_counted(monkeypatch):
+    """As often as Python enters the loss where nothing is compiled."""
+    entered = []
+
+    def evaluate(vector):
+        return jax.value_and_grad(lambda v: jnp.sum(v**4) + v[0] * v[1])(vector)
+
+    def loss(vector):
+        entered.append(1)
+        return jnp.sum(vector**4) + vector[0] * vector[1]
+
+    start = jnp.asarray([3.0, -2.0])
+    monkeypatch.setattr(ours, "refit_evaluation", lambda _: (evaluate, (start,)))
+    found = ours.evaluations_per_step(replace(SIZES, refit_steps=4))
+    with jax.disable_jit():
+        _, log = lbfgs(loss, start, steps=4)
+    assert found == len(entered) / ours.moves(log) > 1
+
+
 def test_facts_are_those_of_the_lowest_limit(monkeypatch):
     clock = iter([1e-3] * 3 + [1e-6] + [1e-4] * 3 + [1e-6] + [1e-2] * 3 + [1e-6])
     monkeypatch.setattr(limit, "best_seconds", lambda call, tries: next(clock))
-    case = limit.limit(SIZES)
+    case = limit.of_adam(SIZES)
     turns = [case.turn() for _ in range(3)]
     assert turns[1] < turns[0] < turns[2]
     assert case.facts["product_gflops"] == pytest.approx(2 * 4 * 3 * 10**3 / 1e-4 / 1e9)
