@@ -11,9 +11,11 @@ import metabo
 from metabo import metrics
 from metabo.artefacts import api
 from metabo.evidence import earlier
+from metabo.papers.engine.claims import sheet
 from metabo.papers.engine.claims.verdicts import VERDICTS
 from metabo.papers.hegpucb.studies import summaries
 from metabo.papers.hyperbo.metrics import support
+from metabo.plan import catalogue
 from metabo.report import rungs
 from metabo.report.scorecard import JudgedClaim
 
@@ -45,9 +47,14 @@ def row(name: str) -> list[str]:
 JUDGED = earlier.tables(RECORDED)
 
 
+ENTRIES = catalogue.load()
+
+
 def judged(name: str) -> list[JudgedClaim]:
-    """Return the recorded verdicts of a paper, which may be of several judgings."""
-    return rungs._read({name: JUDGED[PAPERS[name]]}, [])
+    """Return the recorded verdicts of a paper, which may be of several judgings, by the readings of today."""
+    claims = {one.id: one for one in sheet.load(PAPERS[name])}
+    found = rungs._read({name: JUDGED[PAPERS[name]]}, [])
+    return [rungs.as_read_now(one, claims[one.whole.claim], ENTRIES) for one in found]
 
 
 @pytest.mark.parametrize("name", PAPERS)

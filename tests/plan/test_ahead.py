@@ -42,6 +42,13 @@ def test_jobs_that_took_twice_as_long_double_what_is_left():
     assert ahead.share(0.0) == pytest.approx(0.5, rel=0.05)
 
 
+def test_a_small_run_on_a_slow_machine_learns_it_from_its_first_jobs():
+    """Twenty jobs of four seconds, which take forty here: after four of them, 640 s are left."""
+    ahead = ran(same(20, 4.0), done=range(4), took=40.0)
+    assert 400 < ahead.left(0.0) < 640
+    assert ran(same(20, 4.0), done=range(4), took=4.0).left(0.0) == pytest.approx(64.0)
+
+
 def test_a_group_that_deviates_leaves_the_others_at_the_speed_of_the_machine():
     jobs = {job: Expected("a" if job < 400 else "b" if job < 800 else "c", 100.0) for job in range(1200)}
     ahead = ran(jobs, done=range(200), took=300.0)

@@ -325,6 +325,10 @@ def test_a_run_may_name_its_artefacts_those_made_on_request_too():
     assert "hyperbo_fig09" in [a.name for a in groups["hyperbo"]]  # a target that is typed is made whole
     with pytest.raises(ConfigError, match=r"'run\.artefacts': unknown artefact .* 'hyperbo_fig8'\. Did you mean"):
         made("hyperbo_fig8")
+    with pytest.raises(ConfigError, match=r"Did you mean 'hyperbo_fig08'\?"):
+        made("hyperbo_fig8")
+    with pytest.raises(ConfigError, match="'hyperbo_fig08_pd1_mini' is called 'hyperbo_fig08' in this run"):
+        made("hyperbo_fig08_pd1_mini")
     with pytest.raises(ConfigError, match="unknown artefact of this run 'hyperbo_fig08_lcbench'"):
         made("hyperbo_fig08_lcbench")  # its benchmark is not one of the run's
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from metabo.errors import ConfigError
-from metabo.plan import catalogue, codegraph, config, names, promises, registry, runs
+from metabo.plan import catalogue, codegraph, config, names, promises, registrations, registry, runs
 from metabo.plan.typed import Values
 
 ROOT = Path(__file__).parents[2]
@@ -330,7 +330,8 @@ def test_an_unknown_acquisition_of_a_method_is_told_with_its_file_and_what_there
         catalogue.load()
     assert str(error.value) == (
         "methods.yaml key 'new.acquisition': unknown acquisition 'ucblgo'. Did you mean 'ucb3'? Valid: "
-        f"{', '.join(sorted(runs.SCORED))}; a new one is added to SCORED and to `make` in src/metabo/bo/acquisition.py"
+        f"{', '.join(sorted(runs.SCORED))}; a new one is added to SCORED and to `make` in "
+        "src/metabo/bo/acquisition.py, or to OWN there if the policy computes it itself"
     )
 
 
@@ -430,3 +431,65 @@ def test_an_unknown_target_is_told_with_the_nearest_ones_and_how_to_list_all():
 def test_a_path_that_no_rule_makes_is_told_with_the_nearest_one(path, said):
     runs = [f"out/bo/{on}/{split}/h_nll-pi.parquet" for on in ("tables", "table") for split in ("held_out", "crossed")]
     assert str(names.no_result(path, [*runs, "out/data/tables.npz"], "out")) == f"no rule makes '{path}'; {said}"
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("BENCHMARKS = {'boost': {}, 'tables_2': {}}", ""),
+        ("def load(name):\n    return BENCHMARKS[name]", ""),
+        ("BENCHMARKS: dict[str, object] = {'boost': {}}", "is read without running the module; write it once"),
+        ("if True:\n    BENCHMARKS = {'boost': {}}", "is read without running the module; write it once"),
+        ("BENCHMARKS = {}\nBENCHMARKS['boost'] = {}", "is read without running the module; write it once"),
+        ("BENCHMARKS = {'a': {}}\nBENCHMARKS = {'b': {}}", "is read without running the module; write it once"),
+        ("BENCHMARKS = ['boost']", "is no literal dict of benchmarks by name"),
+        ("BENCHMARKS = dict(boost={})", "is no literal dict of benchmarks by name"),
+        ("BENCHMARKS = {'my boost': {}}", f"has the name 'my boost': {promises.SLUGS}"),
+        ("BENCHMARKS = {1: {}, **others}", f"has the name 1: {promises.SLUGS}"),
+        ("BENCHMARKS = (", ""),
+    ],
+)
+def test_a_table_of_benchmarks_that_is_not_found_is_told(tmp_path, monkeypatch, code, told):
+    (tmp_path / "data").mkdir()
+    path = tmp_path / "data" / "boost.py"
+    path.write_text(code)
+    monkeypatch.setattr(registry, "PACKAGE_ROOT", tmp_path)
+    found = registrations.faults()
+    assert bool(found) == bool(told) and all(line.startswith(f"{path}, line ") for line in found)
+    assert not told or told in found[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("def policy(params, settings, acquisition, budget, past=None):\n    return make(acquisition)", False),
+        ("def policy(params, settings, which, budget, past=None):\n    return make(which)", False),
+        ("def policy(params, settings, acquisition, budget, past=None):\n    return Mine(params)", True),
+        ("def policy(params, settings):\n    return Mine(params)", False),
+        ("def policy(", False),
+    ],
+)
+def test_a_policy_that_takes_no_notice_of_its_acquisition_is_told(tmp_path, monkeypatch, code, told):
+    (tmp_path / "policy.py").write_text(code)
+    monkeypatch.setattr(promises, "_tree", promises._tree.__wrapped__)
+    assert promises.ignored(["h_nll", "mimo"]) == []
+    monkeypatch.setattr(codegraph, "source", lambda module: tmp_path / "policy.py")
+    found = promises.ignored(["h_nll"])
+    assert len(found) == told and all(
+        "'h_nll.acquisition' is 'pi', of which `policy` takes no notice" in f for f in found
+    )
+    assert (
+        promises.ignored([name for name in registry.methods() if registry.method(name).acquisition in runs.OWN]) == []
+    )
+
+
+@pytest.mark.parametrize("field", ["report", "remarks"])
+def test_a_report_that_is_not_there_is_told_before_anything_is_trained(monkeypatch, field):
+    made_of = registry.made_of
+    assert promises.parts(["mphd"]) == []
+    made = replace(made_of("mphd"), **{field: "methods.hierarchical.train.nope"})
+    monkeypatch.setattr(registry, "made_of", lambda name: made if name == "mphd" else made_of(name))
+    (line,) = promises.parts(["mphd"])
+    assert line.startswith(
+        f"src/metabo/methods/hierarchical/train.py: the {field} of method 'mphd' has no function `nope`"
+    )

@@ -14,8 +14,9 @@ import pytest
 from metabo.cli import main
 from metabo.errors import DataError
 from metabo.evidence import manifest, recorded
-from metabo.papers.engine.claims.settling import OWN_TABLE
-from metabo.plan import typed
+from metabo.papers.engine.claims import sheet
+from metabo.papers.engine.claims.sheet import OWN_TABLE
+from metabo.plan import catalogue, typed
 from metabo.plan.specs import ReportSpec
 from metabo.records.checksums import sealed
 from metabo.report import rungs, scorecard
@@ -302,3 +303,77 @@ def test_a_claim_is_read_from_the_table_that_had_most_of_its_artefacts(tmp_path)
     assert "old.csv: no column" in line and line.endswith("judge its claims again")
     with pytest.raises(DataError, match=r"old\.csv: no column .*add the results again"):
         rungs._read({"hyperbo": tables[::-1]}, [])
+
+
+def test_a_failed_gate_of_parts_that_the_fuller_judging_lacked_leaves_the_claim_untestable(tmp_path):
+    """One table has two of three parts, which decide nothing; in the other the third one fails a gate."""
+    wait = "is not part of this run"
+    parts = ["hyperbo_fig07", "hyperbo_fig08", "hyperbo_fig09"]
+    lines = [("C02", "It helps on all tasks.", "-", role, "tables", one, "undecided", *[None] * 3, "") for role, one in
+             [("claim", " ".join(parts)), *(("part", one) for one in parts)]]  # fmt: skip
+
+    def table(name, made, whole, cause):
+        rows = [claim_row(line) for line in lines]
+        for row, part in zip(rows[1:], parts, strict=True):
+            row |= {} if part in made else {"verdict": "not testable", "said": f"{part} on tables {wait}"}
+        rows[0] |= {"verdict": whole, "cause": cause, "section": name}
+        path = tmp_path / f"{name}.csv"
+        pd.DataFrame(rows).reindex(columns=list(scorecard.COLUMNS)).to_csv(path, index=False)
+        return path
+
+    def chosen(*tables):
+        (found,) = rungs._read({"hyperbo": list(tables)}, [])
+        return found.whole.section
+
+    gated = table("gated", parts[2:], "not testable", "gate")
+    assert chosen(table("fuller", parts[:2], "undecided", "open"), gated) == "gated"
+    assert chosen(gated, table("fuller", parts[:2], "undecided", "open")) == "gated"
+    assert chosen(table("fuller", parts[:2], "contradicted", "open"), gated) == "fuller", "decided without the gate"
+    assert chosen(table("whole", parts, "undecided", "open"), gated) == "whole", "there the gate passes"
+    assert chosen(
+        table("fuller", parts[:2], "undecided", "open"), table("gated", parts[1:2], "not testable", "gate")
+    ) == ("fuller"), "of a part that the fuller one has"
+
+
+PROTOCOL = "the other protocol of queries"
+
+
+def recorded_m11(beside=(), **changes):
+    """Return M11 as it was recorded, contradicted, with rows of other readings beside it."""
+    (now,) = [one for one in sheet.load("mphd") if one.id == "M11"]
+    row = claim_row(("M11", now.statement, "-", "claim", "mphd_l", "mphd_fig07", "contradicted", 0.02, 0.01, 0.03, ""))
+    rows = [row | {"paper": "mphd"} | changes]
+    rows += [rows[0] | {"role": "beside", "reading": reading, "verdict": "undecided"} for reading in beside]
+    table = pd.DataFrame(rows).reindex(columns=list(scorecard.COLUMNS)).fillna("")
+    (found,) = scorecard.claims(table)
+    return found, now
+
+
+@pytest.mark.parametrize(
+    ("beside", "changes", "expected"),
+    [
+        ((), {}, "undecided"),
+        ((PROTOCOL,), {}, "contradicted"),
+        (("final regret",), {}, "undecided"),
+        ((), {"statement": "Something else."}, "contradicted"),
+        ((), {"benchmark": "super_mini"}, "contradicted"),
+        ((), {"verdict": "holds"}, "holds"),
+    ],
+)
+def test_a_recorded_claim_is_contradicted_only_by_every_reading_that_its_sheet_has_now(beside, changes, expected):
+    claim, now = recorded_m11(beside, **changes)
+    found = rungs.as_read_now(claim, now, catalogue.load())
+    assert found.whole.verdict == expected
+    if expected != claim.whole.verdict:
+        assert found.whole.cause == "untested" and PROTOCOL in found.whole.said and claim.whole.said in found.whole.said
+    else:
+        assert found is claim
+
+
+def test_a_reading_does_not_save_what_theory_contradicts():
+    claim, now = recorded_m11()
+    theory = replace(now, tests=(replace(now.tests[0], check="statements"), *now.tests[1:]))
+    assert rungs.as_read_now(claim, theory, catalogue.load()) is claim
+    both = replace(theory, tests=(theory.tests[0], replace(now.tests[1], check="statements")))
+    assert rungs.as_read_now(claim, both, catalogue.load()).whole.verdict == "undecided"
+    assert rungs.as_read_now(claim, None, {}) is claim

@@ -65,6 +65,8 @@ except Exception as error:
         raise
     stop(said)
 
+if not Path("config.yaml").exists():
+    stop(f"no config.yaml in {Path.cwd()}; call snakemake in the project's folder, or add --directory")
 or_stop(read_yaml, Path("config.yaml"))  # Snakemake reads it too, but says neither line nor column of a fault
 
 

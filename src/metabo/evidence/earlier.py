@@ -16,7 +16,7 @@ from typing import NamedTuple
 from metabo.errors import DataError
 from metabo.evidence.manifest import EARLIER, READ, ListedFile, Manifest, below, placed
 from metabo.papers.engine.claims.evidence import SYNTHETIC
-from metabo.papers.engine.claims.verdicts import BESIDE, NOT_MADE, UNTESTABLE
+from metabo.papers.engine.claims.verdicts import BESIDE, CONTRADICTED, HOLDS, NOT_MADE, UNTESTABLE
 from metabo.plan import registry
 from metabo.plan.artefact import Artefact
 from metabo.plan.entries import CatalogueEntry
@@ -57,34 +57,54 @@ def tables(folder: Path) -> dict[str, list[Path]]:
     return found
 
 
+class _Judged(NamedTuple):
+    """A claim in one table: the share of its tests that waited for no artefact (0 if the verdict waits itself), whether
+    the verdict is decided, whether a failed gate made it, and the parts that did not wait."""
+
+    share: float
+    decided: bool
+    gate: bool
+    parts: frozenset[tuple[str, str]]
+
+
+_WAITS = _Judged(0.0, False, False, frozenset())
+
+
 def read_from(tables: Iterable[Path]) -> dict[Path, set[str]]:
     """Return, of the tables of one paper, the newest first, the claims whose verdicts are read from each.
 
-    A claim's verdict is that of the judging that had most of its artefacts, the newest of these. Claims that the newest
-    table does not list are no more, and a claim that waits for its artefacts in all tables is read from none.
+    A claim's verdict is that of the judging that had most of its artefacts, the newest of these. If that one decides
+    nothing, and a gate fails in another one of parts that it lacks, the claim is read from there: a failed gate of any
+    part leaves the claim untestable. Claims that the newest table does not list are no more, and a claim that waits for
+    its artefacts in all tables is read from none.
     """
     judged = {table: _judged(table) for table in tables}
     found: dict[Path, set[str]] = {table: set() for table in judged}
     for claim in next(iter(judged.values()), {}):
-        best = max(judged, key=lambda table: judged[table].get(claim, 0.0))  # the first of equals
-        if judged[best].get(claim, 0.0) > 0:
-            found[best].add(claim)
+        told = {table: of.get(claim, _WAITS) for table, of in judged.items()}
+        best = max(told, key=lambda table: told[table].share)  # the first of equals
+        if told[best].share > 0:
+            failed = [table for table, one in told.items() if one.gate and one.parts - told[best].parts]
+            found[failed[0] if failed and not told[best].decided else best].add(claim)
     return found
 
 
-def _judged(table: Path) -> dict[str, float]:
-    """Return, by claim, the share of its tests that waited for no artefact; 0 if the verdict waits itself."""
+def _judged(table: Path) -> dict[str, _Judged]:
     with table.open(newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if row.get("role") != BESIDE]
     tests: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
     for row in rows:  # a claim's first row is its verdict
         tests[row["claim"]].append(row)
-    shares = {}
-    for claim, (whole, *parts) in tests.items():
-        waiting = [one["verdict"] == UNTESTABLE and NOT_MADE in one.get("said", "") for one in (whole, *parts)]
-        waits = whole["verdict"] == UNTESTABLE and any(waiting)
-        shares[claim] = 0.0 if waits else 1 - sum(waiting) / len(waiting)
-    return shares
+    judged = {}
+    for claim, every in tests.items():
+        whole, lost = every[0], every[0]["verdict"] == UNTESTABLE
+        waiting = [one["verdict"] == UNTESTABLE and NOT_MADE in one.get("said", "") for one in every]
+        gate = lost and whole.get("cause") == "gate"
+        share = 0.0 if lost and not gate and any(waiting) else 1 - sum(waiting) / len(waiting)
+        made = [one for one, waits in zip(every, waiting, strict=True) if not waits]
+        parts = frozenset((one.get("artefact", ""), one.get("benchmark", "")) for one in made)
+        judged[claim] = _Judged(share, whole["verdict"] in (HOLDS, CONTRADICTED), gate, parts)
+    return judged
 
 
 def readers(catalogue: Mapping[str, CatalogueEntry]) -> Readers:

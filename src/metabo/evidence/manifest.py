@@ -15,7 +15,7 @@ from metabo.records import inventory
 from metabo.records.checksums import SEAL, is_intact, sealed
 from metabo.records.files import digest, write_text
 from metabo.records.inventory import StoredSidecar
-from metabo.records.verify import BOTH, DAMAGED, MISSING, Flaw
+from metabo.records.verify import DAMAGED, MISSING, Flaw
 
 NAME: Final = "manifest.json"
 SCHEMA: Final = 1
@@ -131,7 +131,7 @@ def _records(folder: Path, manifest: Manifest) -> Iterator[Flaw]:
     """Compare what records state about files, and about each other, with the manifest."""
     held = inventory.take(folder.absolute())
     for path, why in held.broken.items():
-        yield Flaw(DAMAGED, _shown(folder, path), why, BOTH)
+        yield Flaw(DAMAGED, _shown(folder, path), why, BACK)
     for record in held.records:
         shown = _shown(folder, record.path)
         for name, expected in {**record.inputs, **record.outputs}.items():

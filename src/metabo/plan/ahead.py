@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 ALL, OWN = 300.0, 600.0
 """Seconds of typical work after which measurements count as much as expectations: for the machine's speed, and for a
-group's deviation from it."""
+group's deviation from it. In a small run, at most the shares `EARLY` of its typical work."""
+EARLY = 0.1, 0.2
 OVERDUE = 0.25
 """The time left of a job that takes longer than expected, as a share of the time that it has taken so far."""
 BUSY = 600.0
@@ -67,9 +68,11 @@ class Ahead:
             group = self.jobs[job].group
             spent[group] = spent.get(group, 0.0) + seconds
             typical[group] = typical.get(group, 0.0) + self.jobs[job].seconds
-        machine = (ALL + sum(spent.values())) / (ALL + sum(typical.values()))
+        whole = sum(one.seconds for one in self.jobs.values())
+        every, own = (min(most, share * whole) for most, share in zip((ALL, OWN), EARLY, strict=True))
+        machine = (every + sum(spent.values())) / (every + sum(typical.values())) if whole else 1.0
         groups = {one.group for one in self.jobs.values()}
-        return {g: (OWN * machine + spent.get(g, 0.0)) / (OWN + typical.get(g, 0.0)) for g in groups}
+        return {g: (own * machine + spent.get(g, 0.0)) / (own + typical.get(g, 0.0)) if whole else 1.0 for g in groups}
 
     def share(self, now: float) -> float:
         """Return the share of the work that is done, in [0, 1]."""

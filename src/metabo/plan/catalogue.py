@@ -63,9 +63,12 @@ def enabled(config: Config, all_artefacts: list[Artefact]) -> list[Artefact]:
     papers, benchmarks = list(config.run.papers), ["", *config.run.benchmarks]
     found = [a for a in all_artefacts if a.entry.paper in papers and a.benchmark in benchmarks]
     if (named := config.run.artefacts) is not None:
+        full = {f"{a.id}_{a.benchmark}": a.name for a in found}
         for name in named:
             if name not in (can := [a.name for a in found]):
-                raise ConfigError(f"config key 'run.artefacts': {unknown('artefact of this run', name, can)}")
+                here = f"'{name}' is called '{full.get(name)}' in this run, whose first benchmark it is on; write that"
+                said = here if name in full else unknown("artefact of this run", name, can)
+                raise ConfigError(f"config key 'run.artefacts': {said}")
         return [a for a in found if a.name in named]
     kept = [a for a in found if not a.on_request]
     if not kept:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from metabo.errors import ConfigError, nearest, printable, unknown, without_passwords
-from metabo.plan import promises, reference, registry, splits
+from metabo.plan import promises, reference, registrations, registry, splits
 from metabo.plan.runs import ACQUISITIONS, SCORED
 from metabo.plan.schema import joined, required_mapping
 from metabo.plan.sections.benchmarks import BenchmarkSections
@@ -24,6 +24,8 @@ CLOSE = 0.4
 def faults(config: Config, papers: list[str] | None) -> list[str]:
     """Return a line for each name that refers to nothing. `papers`: those of the catalogue; if None, they are not
     checked."""
+    if broken := registrations.faults():  # of which all below would say something else
+        return broken
     return [
         *_listed(config, papers), *_unread(), *_sections(config), *_settings(), *_described(), *_files(), *_methods(),
         *promises.loaders(), *_addresses(config),
@@ -237,7 +239,7 @@ def _methods() -> list[str]:
         if entry.acquisition not in ACQUISITIONS:
             found.append(
                 f"{key}.acquisition': {unknown('acquisition', entry.acquisition, SCORED)}; a new one is added to "
-                f"SCORED and to `make` in {promises.ACQUISITION}"
+                f"SCORED and to `make` in {promises.ACQUISITION}, or to OWN there if the policy computes it itself"
             )
         if entry.marker not in MARKERS:
             found.append(f"{key}.marker' is '{entry.marker}', which is no marker of matplotlib; {FREE}")
@@ -258,7 +260,8 @@ def _methods() -> list[str]:
             if registry.method(other).label != entry.label:
                 shown = f"'{entry.marker}' with {list(entry.dashes)}"
                 found.append(f"{key}.marker' and its dashes are those of '{other}', {shown}; {FREE}")
-    return [*found, *promises.acquisitions(), *promises.parts(registry.methods()), *promises.settings()]
+    return [*found, *promises.acquisitions(), *promises.parts(registry.methods()), *promises.settings(),
+            *promises.ignored(registry.methods())]  # fmt: skip
 
 
 FREE = "`metabo list looks` names free ones"

@@ -121,7 +121,41 @@ def parts(methods: Iterable[str]) -> list[str]:
                 module = registry.method_module(name, part)
                 asked = ("start", "pretrain_across") if across else functions
                 found |= dict.fromkeys(_without(module, asked, f"the {part} of method '{name}'"))
+        made = registry.made_of(name)
+        for field, dotted in (("report", made.report), ("remarks", made.remarks)):
+            if dotted:
+                module, _, function = dotted.rpartition(".")
+                found |= dict.fromkeys(_without(f"metabo.{module}", [function], f"the {field} of method '{name}'"))
     return list(found)
+
+
+def ignored(methods: Iterable[str]) -> list[str]:
+    """Return a line for each method whose `policy` takes no notice of the acquisition that its entry names, though any
+    method may be asked for that one: its runs would be the same under other names."""
+    found, able = [], registry.methods("policy")
+    for name in methods:
+        acquisition = registry.method(name).acquisition
+        if name in able and acquisition in SCORED and _ignores(registry.method_module(name, "policy")):
+            found.append(
+                f"{registry.METHODS.name} key '{name}.acquisition' is '{acquisition}', of which `policy` takes no "
+                f"notice; give it a name of its own and put that into OWN in {ACQUISITION}"
+            )
+    return found
+
+
+def _ignores(module: str) -> bool:
+    try:
+        path, name = _found(codegraph.source(module), "policy")
+        body = _defined(path, name) if path else ast.Pass()
+    except MetaboError:
+        return False
+    if not isinstance(body, ast.FunctionDef):
+        return False
+    taken = [one.arg for one in (*body.args.posonlyargs, *body.args.args)]
+    if len(taken) < 3:  # another test says so
+        return False
+    used = {node.id for node in ast.walk(body) if isinstance(node, ast.Name)}
+    return taken[2] not in used
 
 
 def _without(module: str, asked: tuple[str, ...], what: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from metabo.errors import DataError
 from metabo.records import checksums, inventory
-from metabo.records.checksums import AGAIN, LogStart
+from metabo.records.checksums import LogStart
 from metabo.records.files import Json, digest, is_scratch
 from metabo.records.inventory import Inventory, StoredSidecar
 
@@ -20,7 +20,6 @@ DAMAGED, MISSING, STALE, BARE = "damaged", "missing", "stale", "without record"
 SERIOUS = DAMAGED, MISSING
 REMAKE = "run the same command, which makes it again"
 LOOK = "check that it is a file, its permissions and the disk"
-BOTH = "delete it and its result, and run the same command"
 ASIDE = {
     "logs": "logs of jobs that ended before records listed logs, or that failed",
     "benchmarks": "times that Snakemake writes after a job, when its record is finished",
@@ -31,6 +30,16 @@ MADE = frozenset({".npz", ".parquet", ".csv", ".ipynb", ".png", ".pdf", ".html"}
 lost."""
 SHOWN = 3
 """The most names in one line."""
+
+
+def again(shown: str) -> str:
+    """Return how to have a result again. The command of the run alone does not make what only finished results need."""
+    return f"make it again by `snakemake --cores 2 -- {shown}` with the options of its run"
+
+
+def anew(shown: str) -> str:
+    """Return how to have a result again that is there."""
+    return f"delete it and {again(shown)}"
 
 
 class Flaw(NamedTuple):
@@ -151,7 +160,10 @@ def verify(folder: str | Path) -> Verified:
     held = sight.held
     if not held.records and not sight.broken:
         raise DataError(f"{folder}: has no record of a job, so nothing to compare; name results, e.g. results/laptop")
-    flaws = [Flaw(DAMAGED, sight.shown(path), why, BOTH) for path, why in sight.broken.items()]
+    broken = {sight.shown(path): why for path, why in sight.broken.items()}
+    flaws = [
+        Flaw(DAMAGED, shown, why, f"delete it and its result, and {again(shown)}") for shown, why in broken.items()
+    ]
     flaws += [
         Flaw(DAMAGED, sight.shown(path), f"cannot be listed ({why})", LOOK) for path, why in held.unlisted.items()
     ]
@@ -208,14 +220,14 @@ def _outputs(sight: Sight, record: StoredSidecar) -> Iterator[Flaw]:
         path = record.located(name)
         found, shown = sight.contents[path], sight.shown(path)
         if found.lost:
-            yield Flaw(MISSING, shown, _lost(path), REMAKE)
+            yield Flaw(MISSING, shown, _lost(path), again(shown))
         elif found.unreadable:
             yield Flaw(DAMAGED, shown, found.unreadable, LOOK)
         elif found.sha256 not in sight.made[path]:
             what = (
                 f"damaged or edited since it was written (sha256 {found.sha256[:12]}, its record has {expected[:12]})"
             )
-            yield Flaw(DAMAGED, shown, what, AGAIN)
+            yield Flaw(DAMAGED, shown, what, anew(shown))
 
 
 def _lost(path: Path) -> str:
@@ -255,7 +267,8 @@ def _inputs(sight: Sight, record: StoredSidecar) -> Iterator[Flaw]:
             yield _unrecorded(sight, record, path, expected)
         elif found.sha256 and own and found.sha256 not in own:
             if not sight.inside(path):
-                yield Flaw(DAMAGED, sight.shown(path), "damaged or edited since it was written", AGAIN)
+                shown = sight.shown(path)
+                yield Flaw(DAMAGED, shown, "damaged or edited since it was written", anew(shown))
         elif found.sha256 and found.sha256 != expected:
             changed.append(sight.shown(path))
     if changed:
@@ -268,13 +281,13 @@ def _unrecorded(sight: Sight, record: StoredSidecar, path: Path, expected: str) 
     """Return what is wrong with a result that a job read and that has no record."""
     found, shown = sight.contents[path], sight.shown(path)
     if found.lost:
-        return Flaw(MISSING, shown, _lost(path), REMAKE)
+        return Flaw(MISSING, shown, _lost(path), again(shown))
     if found.unreadable:
         return Flaw(DAMAGED, shown, found.unreadable, LOOK)
     if found.sha256 == expected:
-        return Flaw(MISSING, shown, "its record is missing", AGAIN)
+        return Flaw(MISSING, shown, "its record is missing", anew(shown))
     what = f"its record is missing, and it is not what {sight.shown(record.located(record.result))} was made from"
-    return Flaw(DAMAGED, shown, what, AGAIN)
+    return Flaw(DAMAGED, shown, what, anew(shown))
 
 
 def _without_record(sight: Sight, bare: Iterable[Path]) -> Iterator[Flaw]:
@@ -295,7 +308,7 @@ def _without_record(sight: Sight, bare: Iterable[Path]) -> Iterator[Flaw]:
         elif path.name == "README.md" or sight.doubtful(path) or path in read:
             continue
         elif path.suffix in MADE:
-            yield Flaw(MISSING, sight.shown(path), "its record is missing", AGAIN)
+            yield Flaw(MISSING, sight.shown(path), "its record is missing", anew(sight.shown(path)))
         else:
             yield Flaw(BARE, sight.shown(path), "no record lists it", "if a job made it, delete it and run again")
     for place, files in aside.items():

@@ -5,12 +5,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from metabo.errors import DataError
 from metabo.evidence import earlier
 from metabo.evidence.recorded import RecordedEvidence, RecordedVerdicts
-from metabo.papers.engine.claims.settling import OWN_TABLE
+from metabo.papers.engine.claims.settling import THEORY
+from metabo.papers.engine.claims.sheet import OWN_TABLE, Claim, benchmarks_of, readings
+from metabo.papers.engine.claims.verdicts import CONTRADICTED, UNDECIDED
+from metabo.plan.entries import CatalogueEntry
 from metabo.report import scorecard
 from metabo.report.scorecard import VERDICTS, ClaimRow, JudgedClaim, ours
 
@@ -44,8 +48,18 @@ class JoinedClaims(NamedTuple):
     refused: list[str]
 
 
-def joined(claims: Sequence[JudgedClaim], evidence: RecordedEvidence) -> JoinedClaims:
-    """Put recorded verdicts beside those of a run. A claim is the same if paper, name and statement are."""
+Sheets = Mapping[tuple[str, str], Claim]
+"""The claims of the papers as they are now, by paper and name."""
+
+
+def joined(
+    claims: Sequence[JudgedClaim],
+    evidence: RecordedEvidence,
+    sheets: Sheets = MappingProxyType({}),
+    catalogue: Mapping[str, CatalogueEntry] = MappingProxyType({}),
+) -> JoinedClaims:
+    """Put recorded verdicts beside those of a run. A claim is the same if paper, name and statement are. Those in
+    `sheets` are judged by the readings that they have now (`as_read_now`)."""
     known = {_key(claim): claim for claim in claims}
     shown: dict[tuple[str, str], list[tuple[str, JudgedClaim]]] = {}
     folders, refused = [], list(evidence.refused)
@@ -57,7 +71,8 @@ def joined(claims: Sequence[JudgedClaim], evidence: RecordedEvidence) -> JoinedC
             continue
         folders += [one] if same else []
         for claim in same:
-            shown.setdefault(_key(claim), []).append((one.folder.as_posix(), claim))
+            now = as_read_now(claim, sheets.get(_key(claim)), catalogue)
+            shown.setdefault(_key(claim), []).append((one.folder.as_posix(), now))
     beside = [turned(replace(claim, recorded=tuple(shown.get(_key(claim), ())))) for claim in claims]
     return JoinedClaims(beside, folders, refused)
 
@@ -91,6 +106,30 @@ def _read(tables: Mapping[str, Sequence[Path]], refused: list[str]) -> list[Judg
         chosen = earlier.read_from(read)
         found += [one for table, claims in read.items() for one in claims if one.whole.claim in chosen[table]]
     return found
+
+
+def as_read_now(claim: JudgedClaim, sheet: Claim | None, catalogue: Mapping[str, CatalogueEntry]) -> JudgedClaim:
+    """Return a recorded claim as the rules judge it that its sheet has now.
+
+    A claim that is contradicted is undecided if its sheet has got a reading since, which that judging lacks: a claim is
+    contradicted only by all of them. One that theory contradicts no reading but theory's can save.
+    """
+    whole = claim.whole
+    if sheet is None or whole.verdict != CONTRADICTED or sheet.statement != whole.statement:
+        return claim
+    theory = any(test.check == THEORY for test in sheet.tests if not test.beside)
+    judged = {row.reading for row in claim.beside}
+    lost = [
+        test.beside
+        for test in readings(sheet)
+        if test.beside not in judged
+        and (not theory or test.check == THEORY)
+        and set(benchmarks_of(test, catalogue)) & set(whole.benchmark.split())
+    ]
+    if not lost:
+        return claim
+    said = f"contradicted under every reading that was recorded, {', '.join(dict.fromkeys(lost))} not among them"
+    return replace(claim, whole=whole._replace(verdict=UNDECIDED, cause="untested", said=f"{said}: {whole.said}"))
 
 
 def _key(claim: JudgedClaim) -> tuple[str, str]:

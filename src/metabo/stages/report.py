@@ -24,6 +24,7 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
 
     from metabo.evidence import recorded
     from metabo.evidence.manifest import NAME
+    from metabo.papers.engine.claims import sheet
     from metabo.plan.entries import CatalogueEntry
     from metabo.plan.typed import read_each
     from metabo.plan.yaml_files import read_yaml
@@ -33,10 +34,11 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
 
     table = scorecard.read(args.in_claims)
     kept = recorded.verdicts(Path(args.evidence)) if args.evidence else recorded.RecordedEvidence([], [])
-    claims, folders, refused = rungs.joined(scorecard.claims(table), kept)
     sidecars = [sidecar_of(path) for path in args.in_claims]
     made = jobs.behind([*args.in_artefacts, *args.in_pages, *filter(None, sidecars)])
     catalogue = read_each(CatalogueEntry, read_yaml(Path(args.in_catalogue)), args.in_catalogue)
+    sheets = {(paper, one.id): one for paper in spec.papers if paper in sheet.papers() for one in sheet.read(paper)}
+    claims, folders, refused = rungs.joined(scorecard.claims(table), kept, sheets, catalogue)
     out = Path(args.out)
     artefacts = [
         gallery.entry(path, name, catalogue, made, out)

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 import metabo
-from metabo.data.history import past
+from metabo.data.history import frames, past
 from metabo.errors import ConfigError, DataError
 from tests.tuner.conftest import HEADER, SPACE, rows, write
 
@@ -56,6 +56,19 @@ def test_frames_are_the_same_history_as_a_file(given, space, tmp_path):
 def test_a_list_without_a_column_for_the_study_is_one_study_each(space):
     (found,) = past.read_all(list(by_study(frame()).values()), [space])
     assert list(found.tasks) == ["1", "2", "3", "4"]
+
+
+def test_a_list_of_one_without_that_column_is_one_study_and_a_frame_alone_is_refused(space):
+    name, one = next(iter(by_study(frame()).items()))
+    (found,) = past.read_all(frames.required([one]), [space])
+    assert list(found.tasks) == ["1"]
+    (same_one,) = past.read_all([{"1": one}], [space])
+    same(found, same_one)
+    with_column = frame()[frame()["dataset"] == name]
+    (found,) = past.read_all(frames.required((with_column,)), [space])
+    assert list(found.tasks) == [name]
+    with pytest.raises(DataError, match="column 'dataset' is missing"):
+        past.read_all(frames.required(one), [space])
 
 
 def test_several_spaces_go_with_several_frames(space, tmp_path):

@@ -13,13 +13,16 @@ from metabo.data.csv_layout import Sheet
 from metabo.data.history.space_yaml import SpaceSource
 from metabo.errors import ConfigError, DataError
 
-PastTrials: TypeAlias = str | Path | pd.DataFrame | Mapping[str, pd.DataFrame]
+PastTrials: TypeAlias = str | Path | pd.DataFrame | Mapping[str, pd.DataFrame] | tuple[pd.DataFrame]
 """A history: a CSV file, one DataFrame with a column for the study, or one DataFrame for each study by its name."""
 
 
 def required(given: object) -> list[PastTrials]:
-    """Return one or several histories as a list. Raises ConfigError for what is none."""
+    """Return one or several histories as a list; the DataFrame of a list of one, which is a study whether or not it
+    has a column for it, as a tuple. Raises ConfigError for what is none."""
     histories = list(given) if isinstance(given, list | tuple) else [given]
+    if isinstance(given, list | tuple) and len(histories) == 1 and isinstance(histories[0], pd.DataFrame):
+        return [(histories[0],)]
     for one in histories:
         if not isinstance(one, str | Path | pd.DataFrame | Mapping):
             raise ConfigError(
@@ -46,8 +49,8 @@ def required_spaces(given: object) -> list[SpaceSource]:
 
 
 def together(frames: Sequence[pd.DataFrame], study: str) -> PastTrials:
-    """Return DataFrames of one space as one history: rows below each other if they have a column for the study, else
-    one study each, named by its place from 1 on. Raises ConfigError if only some have the column."""
+    """Return one or more DataFrames of one space as one history: rows below each other if they have a column for the
+    study, else one study each, named by its place from 1 on. Raises ConfigError if only some have the column."""
     having = [study in frame.columns for frame in frames]
     if all(having):
         return pd.concat(frames, ignore_index=True)

@@ -118,6 +118,7 @@ def _named(history: PastTrials) -> str:
 def _read(history: PastTrials, description: Description, skip_bad_rows: bool) -> History:
     if isinstance(history, str | Path):
         return read(history, description, skip_bad_rows)
+    history = together(history, description.study) if isinstance(history, tuple) else history
     return read_sheets(sheets(history, description.study), description, skip_bad_rows)
 
 

@@ -77,6 +77,17 @@ def coverage(good):
     return numbers(sources={"studies": {"transfer": {"loss": pd.DataFrame(rows)}}})
 
 
+def whole(good):
+    """Forty draws, in which the bands of one GP, or of the other, hold the whole function in thirty, else in five."""
+    rows = [
+        {"seed": seed, "metric": metric, "model": model, "value": 1.0 if seed < often else 0.995}
+        for metric in ("coverage_95", "coverage_99")
+        for model, often in (("pretrained", either(good, 30, 5)), ("single_task", either(good, 5, 30)))
+        for seed in range(40)
+    ]
+    return numbers(sources={"studies": {"transfer": {"loss": pd.DataFrame(rows)}}})
+
+
 def transfer_losses(extreme):
     """Of fifty draws, the single-task GP has the lowest NLL of its observations, and the highest of f, in `extreme`."""
     rows = [
@@ -158,6 +169,7 @@ STUDIES = {
         transfer_losses(either(good, 40, 10)),
         {"model": "single_task", "lowest": ["nll_df"], "highest": ["nll_f"], "least": 0.5},
     ),
+    "covers_all": lambda good: (whole(good), {"model": "pretrained", "other": "single_task"}),
     "covers_better": lambda good: (coverage(good), {"model": "pretrained", "other": "single_task"}),
     "stays_constant": lambda good: (
         numbers(moved=over("kind", kind=["one_block", "eq6"], largest=[either(good, 1e-14, 0.1), 6.0])),

@@ -15,8 +15,8 @@ import pandas as pd
 from metabo.papers.engine.claims import checks, gates
 from metabo.papers.engine.claims.evidence import SYNTHETIC, Evidence, NoTable, gather
 from metabo.papers.engine.claims.gates import Gate
-from metabo.papers.engine.claims.settling import OWN_TABLE, REPAIRED, ClaimCell, Judged, Place, settled
-from metabo.papers.engine.claims.sheet import Claim, ClaimTest, benchmarks_of, cells
+from metabo.papers.engine.claims.settling import ClaimCell, Judged, Place, settled
+from metabo.papers.engine.claims.sheet import OWN_TABLE, Claim, ClaimTest, benchmarks_of, cells, readings
 from metabo.papers.engine.claims.verdicts import BESIDE, CLAIM, NOT_MADE, PART, Finding, untestable
 from metabo.plan import registry
 from metabo.plan.artefact import Artefact
@@ -159,10 +159,9 @@ def _unread(
     claim: Claim, judged: Iterable[str], made: Iterable[Place], entries: Mapping[str, CatalogueEntry]
 ) -> list[ClaimCell]:
     """Return a cell without a place for each reading that this run lacks on a benchmark on which a part is judged."""
-    readings = [test for test in claim.tests if test.beside not in ("", REPAIRED, OWN_TABLE) and not test.partial]
     return [
         ClaimCell(claim.id, test, benchmark, BESIDE, test.beside, None)
-        for test in readings
+        for test in readings(claim)
         for benchmark in judged
         if benchmark in benchmarks_of(test, entries) and _place(test, benchmark) not in made
     ]

@@ -10,7 +10,7 @@ from metabo.papers.engine.claims.evidence import SYNTHETIC
 from metabo.papers.engine.claims.gates import Gate
 from metabo.papers.engine.claims.power import WANTED
 from metabo.papers.engine.claims.ranges import at_least
-from metabo.papers.engine.claims.sheet import Claim, ClaimTest
+from metabo.papers.engine.claims.sheet import OWN_TABLE, REPAIRED, Claim, ClaimTest
 from metabo.papers.engine.claims.verdicts import (
     CONTRADICTED,
     HOLDS,
@@ -42,13 +42,6 @@ THEORY = "statements"
 """The check that reads what the theory checks found: for a refuted statement, they have a counterexample."""
 PUBLISHED = "published"
 """The rung at which a contradiction on two independent benchmarks is the claim's own fault."""
-REPAIRED = "repaired"
-"""`beside` of a test of our correction. It is not a reading of the paper, so it cannot save what is printed. The row
-says what it shows."""
-OWN_TABLE = "the paper's own table"
-"""`beside` of a test on the numbers that the paper prints. It is not a reading; the row says whether they pass the
-rule."""
-
 Place = tuple[str, str]
 """An artefact's id and benchmark ("": none)."""
 

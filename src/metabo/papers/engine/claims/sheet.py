@@ -17,6 +17,12 @@ from metabo.records.files import Json
 
 FOLDER = Path(__file__).parents[2]
 SCHEMA = Path("workflow/schemas/claims.yaml")
+REPAIRED = "repaired"
+"""`beside` of a test of our correction. It is not a reading of the paper, so it cannot save what is printed. The row
+says what it shows."""
+OWN_TABLE = "the paper's own table"
+"""`beside` of a test on the numbers that the paper prints. It is not a reading; the row says whether they pass the
+rule."""
 MOMENTS = {"named", "place", "rank", "iteration", "solved"}
 """Metrics whose iterations the claim itself names."""
 COMPARED = (
@@ -146,7 +152,12 @@ def load(paper: str, root: Path = Path()) -> list[Claim]:
         ]
     if found:
         raise ConfigError(f"{paper}/claims.yaml:", *(f"  {fault}" for fault in found))
-    return [_claim(id, paper, entry) for id, entry in entries.items()]
+    return read(paper)
+
+
+def read(paper: str) -> list[Claim]:
+    """Read a paper's claims as they are, in the order of the sheet: for what has been checked (`load`)."""
+    return [_claim(id, paper, entry) for id, entry in read_yaml(path(paper)).items()]
 
 
 def _claim(id: str, paper: str, entry: ClaimEntry) -> Claim:
@@ -169,6 +180,11 @@ def _primary(entry: PrimaryEntry) -> Primary:
         tuple(entry["benchmarks"]), entry["rung"], entry["reading"], tuple(entry["metrics"]), float(entry["margin"]),
         entry.get("effect"),
     )  # fmt: skip
+
+
+def readings(claim: Claim) -> list[ClaimTest]:
+    """Return the tests of other readings of the whole claim: it is contradicted only if these are too."""
+    return [test for test in claim.tests if test.beside not in ("", REPAIRED, OWN_TABLE) and not test.partial]
 
 
 def cells(claim: Claim, catalogue: Mapping[str, CatalogueEntry]) -> list[tuple[ClaimTest, str]]:

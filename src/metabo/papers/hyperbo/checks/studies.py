@@ -198,6 +198,22 @@ def covers_better(evidence: Evidence, model: str, other: str) -> Finding:
     return together(found, "bands")
 
 
+def covers_all(evidence: Evidence, model: str, other: str) -> Finding:
+    """ORD: `other`'s 95 and 99 % bands hold the whole test function in fewer than half of the draws, `model`'s in more
+    draws than `other`'s: another reading of bands that "failed to cover the test function" (Figure 6)."""
+    loss = evidence.studies["transfer"]["loss"]
+    found = []
+    for metric, nominal in (("coverage_95", 0.95), ("coverage_99", 0.99)):
+        wide = loss[loss["metric"] == metric].pivot(index="seed", columns="model", values="value") == 1.0
+        own, theirs = wide[model].to_numpy(), wide[other].to_numpy()
+        what = f"{nominal:.0%} bands, the whole function,"
+        found.append(share(f"{what} {WORDS[other]}", int(theirs.sum()), len(theirs), 0.5, above=False))
+        gap = own.astype(float) - theirs
+        label = f"{what} {WORDS[model]} ({own.mean():.3f}) minus {WORDS[other]}:"
+        found.append(order(label, _mean(gap), False, "share of draws", clusters=len(gap)))
+    return together(found, "bands")
+
+
 def stays_constant(evidence: Evidence, most: float = 1e-8) -> Finding:
     """CNT: along a training run EKL minus NLL moves by at most `most` nats on one block, by more in the controls."""
     moved = evidence.table("moved").set_index("kind")["largest"]
