@@ -26,6 +26,7 @@ def test_a_near_one_shortens_the_list():
         ("C1", ["C10", "C01", "C11"], "C01"),
         ("fig0", ["fig00", "fig10"], "fig00"),
         ("fig80", ["fig08", "fig88"], "fig88"),
+        ("FIG08", ["fig8", "fig08"], "fig08"),
     ],
 )
 def test_zeros_before_a_number_do_not_count(name, valid, meant):

@@ -57,13 +57,14 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the closest valid name, or "" when none is close. A name that differs only in
     case, or in zeros before its numbers (fig8, fig08), is the closest."""
     known = [str(v) for v in valid]
-    same = [one for one in known if _plain(one) == _plain(str(name))]
+    cased = [one for one in known if one.casefold() == str(name).casefold()]
+    same = cased or [one for one in known if _plain(one) == _plain(str(name))]
     close = same or difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
     return f" Did you mean '{printable(close[0], 80)}'?" if close else ""
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"(?<!\d)0+(?=\d)", "", name.casefold())
+    return re.sub(r"(?<![\d.])0+(?=\d)", "", name.casefold())
 
 
 def without_passwords(text: str) -> str:

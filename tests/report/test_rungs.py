@@ -305,34 +305,48 @@ def test_a_claim_is_read_from_the_table_that_had_most_of_its_artefacts(tmp_path)
         rungs._read({"hyperbo": tables[::-1]}, [])
 
 
-def test_a_failed_gate_of_parts_that_the_fuller_judging_lacked_leaves_the_claim_untestable(tmp_path):
-    """One table has two of three parts, which decide nothing; in the other the third one fails a gate."""
-    wait = "is not part of this run"
-    parts = ["hyperbo_fig07", "hyperbo_fig08", "hyperbo_fig09"]
-    lines = [("C02", "It helps on all tasks.", "-", role, "tables", one, "undecided", *[None] * 3, "") for role, one in
-             [("claim", " ".join(parts)), *(("part", one) for one in parts)]]  # fmt: skip
-
-    def table(name, made, whole, cause):
+@pytest.mark.parametrize(
+    ("tables", "expected"),
+    [
+        (["full u u -", "gate - - g"], "gate"),
+        (["gate - - g", "full u u -"], "gate"),
+        (["full c u -", "gate - - g"], "full"),
+        (["whole u u u", "gate - - g"], "whole"),
+        (["full u u -", "gate - g -"], "full"),
+        (["full u u -", "gate g - u"], "full"),
+        (["full u u -", "passes - - u", "gate - - g"], "full"),
+        (["full u u -", "gate - - g", "passes - - u"], "gate"),
+        (["full u u - -", "against - - c -", "gate - - - g"], "full"),
+        (["full u u -", "gate - - - g"], "full"),
+        (["full u u - -", "gate - - g"], "gate"),
+        (["gate - - g", "less u - -"], "gate"),
+        (["full u u -", "holds - h -"], "full"),
+    ],
+)
+def test_a_failed_gate_of_a_part_that_is_judged_nowhere_later_leaves_the_claim_untestable(tmp_path, tables, expected):
+    """Each table by its name and its parts, the newest first: undecided, contradicted, held, a failed gate, not made.
+    The last part of a longer list is one that the newest sheet lacks, or has got since."""
+    wait, failure = "is not part of this run", "gate 'asks for more than one point' fails: stuck"
+    words = {"u": "undecided", "c": "contradicted", "h": "holds", "g": "not testable", "-": "not testable"}
+    paths = []
+    for text in tables:
+        name, *parts = text.split()
+        ids = [f"hyperbo_fig{number:02}" for number in range(len(parts))]
+        lines = [("C02", "It helps.", "-", "claim", "tables", " ".join(ids), "undecided", *[None] * 3, "")]
+        lines += [("C02", "It helps.", "-", "part", "tables", id, words[one], *[None] * 3, "")
+                  for id, one in zip(ids, parts, strict=True)]  # fmt: skip
         rows = [claim_row(line) for line in lines]
-        for row, part in zip(rows[1:], parts, strict=True):
-            row |= {} if part in made else {"verdict": "not testable", "said": f"{part} on tables {wait}"}
-        rows[0] |= {"verdict": whole, "cause": cause, "section": name}
-        path = tmp_path / f"{name}.csv"
-        pd.DataFrame(rows).reindex(columns=list(scorecard.COLUMNS)).to_csv(path, index=False)
-        return path
-
-    def chosen(*tables):
-        (found,) = rungs._read({"hyperbo": list(tables)}, [])
-        return found.whole.section
-
-    gated = table("gated", parts[2:], "not testable", "gate")
-    assert chosen(table("fuller", parts[:2], "undecided", "open"), gated) == "gated"
-    assert chosen(gated, table("fuller", parts[:2], "undecided", "open")) == "gated"
-    assert chosen(table("fuller", parts[:2], "contradicted", "open"), gated) == "fuller", "decided without the gate"
-    assert chosen(table("whole", parts, "undecided", "open"), gated) == "whole", "there the gate passes"
-    assert chosen(
-        table("fuller", parts[:2], "undecided", "open"), table("gated", parts[1:2], "not testable", "gate")
-    ) == ("fuller"), "of a part that the fuller one has"
+        for row, one in zip(rows[1:], parts, strict=True):
+            row |= {"said": {"-": f"{row['artefact']} on tables {wait}", "g": failure}.get(one, "a number")}
+        rows[0] |= {"section": name, "said": "numbers"}
+        if "c" in parts:
+            rows[0] |= {"verdict": "contradicted"}
+        elif "g" in parts:
+            rows[0] |= {"verdict": "not testable", "cause": "gate", "said": failure}
+        paths.append(tmp_path / f"{name}.csv")
+        pd.DataFrame(rows).reindex(columns=list(scorecard.COLUMNS)).to_csv(paths[-1], index=False)
+    (found,) = rungs._read({"hyperbo": paths}, [])
+    assert found.whole.section == expected
 
 
 PROTOCOL = "the other protocol of queries"
@@ -377,3 +391,24 @@ def test_a_reading_does_not_save_what_theory_contradicts():
     both = replace(theory, tests=(theory.tests[0], replace(now.tests[1], check="statements")))
     assert rungs.as_read_now(claim, both, catalogue.load()).whole.verdict == "undecided"
     assert rungs.as_read_now(claim, None, {}) is claim
+    other = replace(now, tests=(*now.tests, replace(now.tests[0], artefact="mphd_fig05", check="statements")))
+    assert rungs.as_read_now(claim, other, catalogue.load()).whole.verdict == "undecided", (
+        "that part is not contradicted"
+    )
+
+
+@pytest.mark.parametrize(("made", "expected"), [("hpob_mini", "contradicted"), ("pd1_mini", "undecided")])
+def test_readings_on_a_benchmark_that_was_not_judged_save_nothing(made, expected):
+    """C01 has two primary benchmarks, and readings of its protocol on one of them."""
+    (now,) = [one for one in sheet.load("hyperbo") if one.id == "C01"]
+    cells = [(test, on) for test, on in sheet.cells(now, catalogue.load())]
+    row = claim_row(
+        ("C01", now.statement, "-", "claim", "pd1_mini hpob_mini", "both", "contradicted", 0.2, 0.1, 0.3, "")
+    )
+    rows = [row]
+    for test, on in cells:
+        waits = {"verdict": "not testable", "said": f"{test.artefact} on {on} is not part of this run"}
+        rows.append(row | {"role": "part", "benchmark": on, "artefact": test.artefact} | (waits if on != made else {}))
+    rows.append(row | {"role": "beside", "reading": "the mean over tasks", "benchmark": made})
+    (found,) = scorecard.claims(pd.DataFrame(rows).reindex(columns=list(scorecard.COLUMNS)).fillna(""))
+    assert rungs.as_read_now(found, now, catalogue.load()).whole.verdict == expected

@@ -7,7 +7,7 @@ moves along, to `read` in that folder.
 """
 
 import csv
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Set
 from itertools import chain
 from pathlib import Path
@@ -31,6 +31,9 @@ SHOWN = 3
 BACK = "get it back from version control (git checkout)"
 
 Readers = Mapping[str, Set[str]]
+Part = tuple[str, str, int]
+"""The artefacts of a part of a claim and its benchmarks, as its row has them, and which of the claim's tests on them it
+is."""
 
 
 class Pieces(NamedTuple):
@@ -58,25 +61,28 @@ def tables(folder: Path) -> dict[str, list[Path]]:
 
 
 class _Judged(NamedTuple):
-    """A claim in one table: the share of its tests that waited for no artefact (0 if the verdict waits itself), whether
-    the verdict is decided, whether a failed gate made it, and the parts that did not wait."""
+    """A claim in one table: the share of its tests that waited for no artefact (0 if the verdict waits itself), and
+    whether the verdict is decided; of its parts all, those that did not wait, those that a failed gate made untestable,
+    and whether one is contradicted."""
 
     share: float
     decided: bool
-    gate: bool
-    parts: frozenset[tuple[str, str]]
+    parts: Set[Part]
+    made: Set[Part]
+    gated: Set[Part]
+    contradicted: bool
 
 
-_WAITS = _Judged(0.0, False, False, frozenset())
+_WAITS = _Judged(0.0, False, frozenset(), frozenset(), frozenset(), False)
 
 
 def read_from(tables: Iterable[Path]) -> dict[Path, set[str]]:
     """Return, of the tables of one paper, the newest first, the claims whose verdicts are read from each.
 
     A claim's verdict is that of the judging that had most of its artefacts, the newest of these. If that one decides
-    nothing, and a gate fails in another one of parts that it lacks, the claim is read from there: a failed gate of any
-    part leaves the claim untestable. Claims that the newest table does not list are no more, and a claim that waits for
-    its artefacts in all tables is read from none.
+    nothing, and a part of the claim fails a gate in another one, which neither it nor a newer one has judged, the claim
+    is read from there: a failed gate of any part leaves it untestable, unless a part contradicts it. Claims that the
+    newest table does not list are no more, and a claim that waits for its artefacts in all tables is read from none.
     """
     judged = {table: _judged(table) for table in tables}
     found: dict[Path, set[str]] = {table: set() for table in judged}
@@ -84,9 +90,20 @@ def read_from(tables: Iterable[Path]) -> dict[Path, set[str]]:
         told = {table: of.get(claim, _WAITS) for table, of in judged.items()}
         best = max(told, key=lambda table: told[table].share)  # the first of equals
         if told[best].share > 0:
-            failed = [table for table, one in told.items() if one.gate and one.parts - told[best].parts]
-            found[failed[0] if failed and not told[best].decided else best].add(claim)
+            found[_gated(told, best) or best].add(claim)
     return found
+
+
+def _gated(told: Mapping[Path, _Judged], best: Path) -> Path | None:
+    """Return the table with a failed gate that leaves a claim untestable which is undecided by another one."""
+    if told[best].decided or any(one.contradicted for one in told.values()):
+        return None
+    known, listed = set(told[best].made), next(iter(told.values())).parts
+    for table, one in told.items():
+        if (one.gated & listed) - known:
+            return table
+        known |= one.made
+    return None
 
 
 def _judged(table: Path) -> dict[str, _Judged]:
@@ -95,16 +112,33 @@ def _judged(table: Path) -> dict[str, _Judged]:
     tests: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
     for row in rows:  # a claim's first row is its verdict
         tests[row["claim"]].append(row)
-    judged = {}
-    for claim, every in tests.items():
-        whole, lost = every[0], every[0]["verdict"] == UNTESTABLE
-        waiting = [one["verdict"] == UNTESTABLE and NOT_MADE in one.get("said", "") for one in every]
-        gate = lost and whole.get("cause") == "gate"
-        share = 0.0 if lost and not gate and any(waiting) else 1 - sum(waiting) / len(waiting)
-        made = [one for one, waits in zip(every, waiting, strict=True) if not waits]
-        parts = frozenset((one.get("artefact", ""), one.get("benchmark", "")) for one in made)
-        judged[claim] = _Judged(share, whole["verdict"] in (HOLDS, CONTRADICTED), gate, parts)
-    return judged
+    return {claim: _of_claim(*every) for claim, every in tests.items()}
+
+
+def _of_claim(whole: dict[str, str], *parts: dict[str, str]) -> _Judged:
+    waiting = [one["verdict"] == UNTESTABLE and NOT_MADE in one.get("said", "") for one in (whole, *parts)]
+    gate = whole["verdict"] == UNTESTABLE and whole.get("cause") == "gate"
+    waits = whole["verdict"] == UNTESTABLE and not gate and any(waiting)
+    rows = list(zip(parts, waiting[1:], strict=True)) or [(whole, waiting[0])]  # the verdict is that of the only part
+    seen: Counter[tuple[str, str]] = Counter()
+    listed, made, failed = set[Part](), set[Part](), set[Part]()
+    for row, lost in rows:
+        place = row.get("artefact", ""), row.get("benchmark", "")
+        part = (*place, seen[place])
+        seen[place] += 1
+        listed.add(part)
+        if not lost:
+            made.add(part)
+            if gate and row["verdict"] == UNTESTABLE and _says(whole, row):
+                failed.add(part)
+    contradicted = any(row["verdict"] == CONTRADICTED for row, _ in rows)
+    share = 0.0 if waits else 1 - sum(waiting) / len(waiting)
+    return _Judged(share, whole["verdict"] in (HOLDS, CONTRADICTED), listed, made, failed, contradicted)
+
+
+def _says(whole: dict[str, str], part: dict[str, str]) -> bool:
+    """Tell whether a verdict gives the first reason of one of its parts."""
+    return part.get("said", "").split("; gate ")[0] in whole.get("said", "")
 
 
 def readers(catalogue: Mapping[str, CatalogueEntry]) -> Readers:

@@ -14,8 +14,8 @@ from metabo.errors import DataError
 from metabo.records import inventory
 from metabo.records.checksums import SEAL, is_intact, sealed
 from metabo.records.files import digest, write_text
+from metabo.records.flaws import DAMAGED, MISSING, Flaw
 from metabo.records.inventory import StoredSidecar
-from metabo.records.verify import DAMAGED, MISSING, Flaw
 
 NAME: Final = "manifest.json"
 SCHEMA: Final = 1

@@ -18,9 +18,9 @@ from metabo.evidence.stored import Tables, benchmark_of, prior_path, trained
 from metabo.plan import registry, typed
 from metabo.plan.specs import BOSpec
 from metabo.records import inventory
+from metabo.records.flaws import DAMAGED, Flaw
 from metabo.records.inventory import StoredSidecar
 from metabo.records.results import read as read_trajectories
-from metabo.records.verify import DAMAGED, Flaw
 from metabo.tasks.benchmark import Benchmark
 
 CHOICE, LOSS = 1e-9, 1e-6

@@ -24,6 +24,8 @@ ARGUMENTS = ("mean", "std", "best", "count")
 """The arguments of an acquisition."""
 LOADED = 3
 """The number of arguments of a loader's `load`: name, settings, archive."""
+WHICH = 3
+"""The place of the acquisition among the arguments of `policy`."""
 GIVEN = "settings"
 """The parameter of `policy` and `online` that has an entry's settings."""
 
@@ -149,13 +151,14 @@ def _ignores(module: str) -> bool:
         body = _defined(path, name) if path else ast.Pass()
     except MetaboError:
         return False
-    if not isinstance(body, ast.FunctionDef):
+    if not isinstance(body, ast.FunctionDef) or body.decorator_list:
         return False
-    taken = [one.arg for one in (*body.args.posonlyargs, *body.args.args)]
-    if len(taken) < 3:  # another test says so
+    taken = [one.arg for one in (*body.args.posonlyargs, *body.args.args, *body.args.kwonlyargs)]
+    if len(taken) < WHICH:  # another test says so
         return False
+    given = "acquisition" if "acquisition" in taken else taken[WHICH - 1]
     used = {node.id for node in ast.walk(body) if isinstance(node, ast.Name)}
-    return taken[2] not in used
+    return not used & {given, "locals"}
 
 
 def _without(module: str, asked: tuple[str, ...], what: str) -> Iterator[str]:

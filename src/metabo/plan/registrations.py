@@ -3,7 +3,7 @@ not found, or stops the plan without a word about where."""
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeGuard
 
@@ -26,7 +26,7 @@ def _table(path: Path) -> Iterator[str]:
         tree = syntax.tree(path)
     except MetaboError:
         return
-    written = [node for node in ast.walk(tree) if _written(node)]
+    written = [one for node in _statements(tree.body) for one in ast.walk(node) if _written(one)]
     if not written:
         return
     where = f"{path}, line {written[-1].lineno}: {TABLE}"
@@ -36,15 +36,28 @@ def _table(path: Path) -> Iterator[str]:
     elif not isinstance(first.value, ast.Dict):
         yield f"{where} is no literal dict of benchmarks by name; write `{TABLE} = {{...}}`"
     else:
-        names = [ast.unparse(key) if key else "**" for key in first.value.keys]
-        yield from (
-            f"{where} has the name {name}: {SLUGS}" for name in names if not re.fullmatch(SLUG, name.strip("'"))
-        )
+        names = [key.value for key in first.value.keys if isinstance(key, ast.Constant)]
+        yield from (f"{where} has the name {name!r}: {SLUGS}" for name in names if not re.fullmatch(SLUG, str(name)))
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a module outside functions and classes, without those that hold others."""
+    for node in body:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                continue
+            case ast.If() | ast.For() | ast.While() | ast.With() | ast.Try():
+                inner = (getattr(node, part, []) for part in ("body", "orelse", "finalbody"))
+                yield from (one for statements in inner for one in _statements(statements))
+            case _:
+                yield node
 
 
 def _written(node: ast.AST) -> TypeGuard[ast.expr]:
-    """Whether a node is the table, or an item of it, as the target of an assignment."""
+    """Tell whether a node is the table, or an item of it, as the target of an assignment, or an update of it."""
     match node:
         case ast.Name(id=name, ctx=ast.Store()) | ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+            return name == TABLE
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update")):
             return name == TABLE
     return False

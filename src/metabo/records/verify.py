@@ -14,10 +14,9 @@ from metabo.errors import DataError
 from metabo.records import checksums, inventory
 from metabo.records.checksums import LogStart
 from metabo.records.files import Json, digest, is_scratch
+from metabo.records.flaws import BARE, DAMAGED, MISSING, SERIOUS, STALE, Flaw, again, anew
 from metabo.records.inventory import Inventory, StoredSidecar
 
-DAMAGED, MISSING, STALE, BARE = "damaged", "missing", "stale", "without record"
-SERIOUS = DAMAGED, MISSING
 REMAKE = "run the same command, which makes it again"
 LOOK = "check that it is a file, its permissions and the disk"
 ASIDE = {
@@ -30,30 +29,6 @@ MADE = frozenset({".npz", ".parquet", ".csv", ".ipynb", ".png", ".pdf", ".html"}
 lost."""
 SHOWN = 3
 """The most names in one line."""
-
-
-def again(shown: str) -> str:
-    """Return how to have a result again. The command of the run alone does not make what only finished results need."""
-    return f"make it again by `snakemake --cores 2 -- {shown}` with the options of its run"
-
-
-def anew(shown: str) -> str:
-    """Return how to have a result again that is there."""
-    return f"delete it and {again(shown)}"
-
-
-class Flaw(NamedTuple):
-    """Something that is not as it should be, which is one line of the output. `files` is the number of files
-    concerned."""
-
-    kind: str
-    path: str
-    what: str
-    remedy: str
-    files: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.what}: {self.remedy}"
 
 
 class Verified(NamedTuple):
@@ -160,10 +135,8 @@ def verify(folder: str | Path) -> Verified:
     held = sight.held
     if not held.records and not sight.broken:
         raise DataError(f"{folder}: has no record of a job, so nothing to compare; name results, e.g. results/laptop")
-    broken = {sight.shown(path): why for path, why in sight.broken.items()}
-    flaws = [
-        Flaw(DAMAGED, shown, why, f"delete it and its result, and {again(shown)}") for shown, why in broken.items()
-    ]
+    both = "delete it and its result, and"
+    flaws = [Flaw(DAMAGED, sight.shown(path), why, f"{both} {again(path)}") for path, why in sight.broken.items()]
     flaws += [
         Flaw(DAMAGED, sight.shown(path), f"cannot be listed ({why})", LOOK) for path, why in held.unlisted.items()
     ]
@@ -220,14 +193,14 @@ def _outputs(sight: Sight, record: StoredSidecar) -> Iterator[Flaw]:
         path = record.located(name)
         found, shown = sight.contents[path], sight.shown(path)
         if found.lost:
-            yield Flaw(MISSING, shown, _lost(path), again(shown))
+            yield Flaw(MISSING, shown, _lost(path), again(path))
         elif found.unreadable:
             yield Flaw(DAMAGED, shown, found.unreadable, LOOK)
         elif found.sha256 not in sight.made[path]:
             what = (
                 f"damaged or edited since it was written (sha256 {found.sha256[:12]}, its record has {expected[:12]})"
             )
-            yield Flaw(DAMAGED, shown, what, anew(shown))
+            yield Flaw(DAMAGED, shown, what, anew(path))
 
 
 def _lost(path: Path) -> str:
@@ -236,7 +209,8 @@ def _lost(path: Path) -> str:
 
 def _logs(sight: Sight, record: StoredSidecar) -> Iterator[Flaw]:
     """Compare the beginning of each log; lines that a job printed after its record was written do not count."""
-    remedy = f"no result depends on it; to have it again, delete {sight.shown(record.located(record.result))} and run"
+    result = record.located(record.result)
+    remedy = f"no result depends on it; to have it again, delete {sight.shown(result)} and {again(result)}"
     for name, expected in record.logs.items():
         path = record.located(name)
         try:
@@ -268,7 +242,7 @@ def _inputs(sight: Sight, record: StoredSidecar) -> Iterator[Flaw]:
         elif found.sha256 and own and found.sha256 not in own:
             if not sight.inside(path):
                 shown = sight.shown(path)
-                yield Flaw(DAMAGED, shown, "damaged or edited since it was written", anew(shown))
+                yield Flaw(DAMAGED, shown, "damaged or edited since it was written", anew(path))
         elif found.sha256 and found.sha256 != expected:
             changed.append(sight.shown(path))
     if changed:
@@ -281,13 +255,13 @@ def _unrecorded(sight: Sight, record: StoredSidecar, path: Path, expected: str) 
     """Return what is wrong with a result that a job read and that has no record."""
     found, shown = sight.contents[path], sight.shown(path)
     if found.lost:
-        return Flaw(MISSING, shown, _lost(path), again(shown))
+        return Flaw(MISSING, shown, _lost(path), again(path))
     if found.unreadable:
         return Flaw(DAMAGED, shown, found.unreadable, LOOK)
     if found.sha256 == expected:
-        return Flaw(MISSING, shown, "its record is missing", anew(shown))
+        return Flaw(MISSING, shown, "its record is missing", anew(path))
     what = f"its record is missing, and it is not what {sight.shown(record.located(record.result))} was made from"
-    return Flaw(DAMAGED, shown, what, anew(shown))
+    return Flaw(DAMAGED, shown, what, anew(path))
 
 
 def _without_record(sight: Sight, bare: Iterable[Path]) -> Iterator[Flaw]:
@@ -308,7 +282,7 @@ def _without_record(sight: Sight, bare: Iterable[Path]) -> Iterator[Flaw]:
         elif path.name == "README.md" or sight.doubtful(path) or path in read:
             continue
         elif path.suffix in MADE:
-            yield Flaw(MISSING, sight.shown(path), "its record is missing", anew(sight.shown(path)))
+            yield Flaw(MISSING, sight.shown(path), "its record is missing", anew(path))
         else:
             yield Flaw(BARE, sight.shown(path), "no record lists it", "if a job made it, delete it and run again")
     for place, files in aside.items():
