@@ -127,7 +127,7 @@ def parts(methods: Iterable[str]) -> list[str]:
         for field, dotted in (("report", made.report), ("remarks", made.remarks)):
             if dotted:
                 module, _, function = dotted.rpartition(".")
-                found |= dict.fromkeys(_without(f"metabo.{module}", [function], f"the {field} of method '{name}'"))
+                found |= dict.fromkeys(_without(f"metabo.{module}", (function,), f"the {field} of method '{name}'"))
     return list(found)
 
 

@@ -47,9 +47,8 @@ def draft_space(
     frames = [one for one in given if isinstance(one, pd.DataFrame)]
     if len(frames) != len(given) > 1:
         raise ConfigError(f"{len(given)} histories; a space.yaml describes one: draft one for each of them")
-    one = given[0]
-    if len(given) > 1 or isinstance(one, tuple):
-        one = together(one if isinstance(one, tuple) else frames, study)
+    alone = given[0]
+    one = together(alone, study) if isinstance(alone, tuple) else together(frames, study) if len(given) > 1 else alone
     read = [read_sheet(one, text=ignore)] if isinstance(one, str | Path) else sheets(one, study)
     path = Path(to)
     reasons = dict.fromkeys(ignore, "as asked for")

@@ -13,7 +13,8 @@ from metabo.data.csv_layout import Sheet
 from metabo.data.history.space_yaml import SpaceSource
 from metabo.errors import ConfigError, DataError
 
-PastTrials: TypeAlias = str | Path | pd.DataFrame | Mapping[str, pd.DataFrame] | tuple[pd.DataFrame]
+Frames: TypeAlias = pd.DataFrame | Mapping[str, pd.DataFrame]
+PastTrials: TypeAlias = str | Path | Frames | tuple[pd.DataFrame]
 """A history: a CSV file, one DataFrame with a column for the study, or one DataFrame for each study by its name."""
 
 
@@ -48,7 +49,7 @@ def required_spaces(given: object) -> list[SpaceSource]:
     return spaces
 
 
-def together(frames: Sequence[pd.DataFrame], study: str) -> PastTrials:
+def together(frames: Sequence[pd.DataFrame], study: str) -> Frames:
     """Return one or more DataFrames of one space as one history: rows below each other if they have a column for the
     study, else one study each, named by its place from 1 on. Raises ConfigError if only some have the column."""
     having = [study in frame.columns for frame in frames]
@@ -62,7 +63,7 @@ def together(frames: Sequence[pd.DataFrame], study: str) -> PastTrials:
     return {str(number): frame for number, frame in enumerate(frames, start=1)}
 
 
-def sheets(history: pd.DataFrame | Mapping[str, pd.DataFrame], study: str) -> list[Sheet]:
+def sheets(history: Frames, study: str) -> list[Sheet]:
     """Return DataFrames as tables of text with a column `study`. Raises DataError for one whose columns
     have several levels, or that names its study twice."""
     if isinstance(history, pd.DataFrame):
