@@ -108,8 +108,10 @@ def test_regrets_are_those_of_the_recorded_runs(benchmark, split, name):
 ONCE = {"H-NLL, EI": "h_nll-ei", "EmpGP, EI": "emp_gp-ei", "ABLR, EI": "ablr-ei", "STBOH, EI": "stboh-ei"}
 
 
-@pytest.mark.parametrize("benchmark", TASKS)
-@pytest.mark.parametrize("name", [*ONCE, "Random"])
+RUN_ONCE = [*((name, benchmark) for name in (*ONCE, "Random") for benchmark in TASKS), ("MIMO, UCB 1.8", "taskset")]
+
+
+@pytest.mark.parametrize(("name", "benchmark"), RUN_ONCE)
 def test_regrets_where_no_candidate_is_queried_twice_are_those_of_the_recorded_runs(name, benchmark):
     own = queries(benchmark, "held_out_other", {**ONCE, **RUNS}[name])
     regret = by_task(own)
@@ -186,6 +188,10 @@ DIFFERENCES = {
     ("taskset", "held_out_other", "h_nll-ei", "ablr-ei"): (10, 100),
     ("taskset", "held_out_other", "emp_gp-ei", "stboh-ei"): (10, 100),
     ("taskset", "held_out_other", "h_nll-ei", "emp_gp-ei"): (10, 100),
+    ("taskset", "held_out_other", "mimo-ucb18", "rand-uniform"): (1, 10, 100),
+    ("taskset", "held_out_other", "mimo-ucb18", "h_nll-ei"): (1, 10, 100),
+    ("taskset", "held_out_other", "mimo-ucb18", "ablr-ei"): (100,),
+    ("taskset", "held_out_other", "mimo-ucb18", "stboh-ei"): (10,),
 }
 
 
