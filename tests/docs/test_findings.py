@@ -56,7 +56,10 @@ def judged(name: str) -> list[JudgedClaim]:
     """Return the recorded verdicts of a paper, which may be of several judgings, by the readings of today."""
     claims = {one.id: one for one in sheet.load(PAPERS[name])}
     found = rungs._read({name: JUDGED[PAPERS[name]]}, [])
-    return [rungs.as_read_now(one, claims[one.whole.claim], ENTRIES) for one in found]
+    same = [
+        one for one in found if one.whole.statement == claims[one.whole.claim].statement
+    ]  # as the report takes them
+    return [rungs.as_read_now(one, claims[one.whole.claim], ENTRIES) for one in same]
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -190,7 +193,7 @@ DIFFERENCES = {
     ("taskset", "held_out_other", "h_nll-ei", "emp_gp-ei"): (10, 100),
     ("taskset", "held_out_other", "mimo-ucb18", "rand-uniform"): (1, 10, 100),
     ("taskset", "held_out_other", "mimo-ucb18", "h_nll-ei"): (1, 10, 100),
-    ("taskset", "held_out_other", "mimo-ucb18", "ablr-ei"): (100,),
+    ("taskset", "held_out_other", "mimo-ucb18", "ablr-ei"): (10, 100),
     ("taskset", "held_out_other", "mimo-ucb18", "stboh-ei"): (10,),
 }
 

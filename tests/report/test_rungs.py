@@ -317,6 +317,8 @@ def test_a_claim_is_read_from_the_table_that_had_most_of_its_artefacts(tmp_path)
         (["full u u -", "passes - - u", "gate - - g"], "full"),
         (["full u u -", "gate - - g", "passes - - u"], "gate"),
         (["full u u - -", "against - - c -", "gate - - - g"], "full"),
+        (["full - u u -", "gate x - - g"], "gate"),
+        (["full u u -", "stale c - -", "gate - - g"], "gate"),
         (["full u u -", "gate - - - g"], "full"),
         (["full u u - -", "gate - - g"], "gate"),
         (["gate - - g", "less u - -"], "gate"),
@@ -324,10 +326,18 @@ def test_a_claim_is_read_from_the_table_that_had_most_of_its_artefacts(tmp_path)
     ],
 )
 def test_a_failed_gate_of_a_part_that_is_judged_nowhere_later_leaves_the_claim_untestable(tmp_path, tables, expected):
-    """Each table by its name and its parts, the newest first: undecided, contradicted, held, a failed gate, not made.
+    """Each table by its name and its parts, the newest first: undecided, contradicted (x: the whole is not), held, a
+    failed gate, not made.
     The last part of a longer list is one that the newest sheet lacks, or has got since."""
     wait, failure = "is not part of this run", "gate 'asks for more than one point' fails: stuck"
-    words = {"u": "undecided", "c": "contradicted", "h": "holds", "g": "not testable", "-": "not testable"}
+    words = {
+        "u": "undecided",
+        "c": "contradicted",
+        "x": "contradicted",
+        "h": "holds",
+        "g": "not testable",
+        "-": "not testable",
+    }
     paths = []
     for text in tables:
         name, *parts = text.split()

@@ -62,8 +62,8 @@ def tables(folder: Path) -> dict[str, list[Path]]:
 
 class _Judged(NamedTuple):
     """A claim in one table: the share of its tests that waited for no artefact (0 if the verdict waits itself), and
-    whether the verdict is decided; of its parts all, those that did not wait, those that a failed gate made untestable,
-    and whether one is contradicted."""
+    whether the verdict is decided, and is `contradicted`; of its parts all, those that did not wait, and those that a
+    failed gate made untestable."""
 
     share: float
     decided: bool
@@ -80,9 +80,9 @@ def read_from(tables: Iterable[Path]) -> dict[Path, set[str]]:
     """Return, of the tables of one paper, the newest first, the claims whose verdicts are read from each.
 
     A claim's verdict is that of the judging that had most of its artefacts, the newest of these. If that one decides
-    nothing, and a part of the claim fails a gate in another one, which neither it nor a newer one has judged, the claim
-    is read from there: a failed gate of any part leaves it untestable, unless a part contradicts it. Claims that the
-    newest table does not list are no more, and a claim that waits for its artefacts in all tables is read from none.
+    nothing, and a part that neither it nor a newer one has judged fails a gate in another one, the claim is read from
+    there: a failed gate leaves it untestable, unless the whole is contradicted. Claims that the newest table does not
+    list are no more, and a claim that waits for its artefacts in all tables is read from none.
     """
     judged = {table: _judged(table) for table in tables}
     found: dict[Path, set[str]] = {table: set() for table in judged}
@@ -95,15 +95,18 @@ def read_from(tables: Iterable[Path]) -> dict[Path, set[str]]:
 
 
 def _gated(told: Mapping[Path, _Judged], best: Path) -> Path | None:
-    """Return the table with a failed gate that leaves a claim untestable which is undecided by another one."""
-    if told[best].decided or any(one.contradicted for one in told.values()):
+    """Return the table with a failed gate that leaves an undecided claim untestable; None if the whole is contradicted
+    by a part that no newer table has judged."""
+    if told[best].decided:
         return None
-    known, listed = set(told[best].made), next(iter(told.values())).parts
+    judged, listed, found = set[Part](), next(iter(told.values())).parts, None
     for table, one in told.items():
-        if (one.gated & listed) - known:
-            return table
-        known |= one.made
-    return None
+        if one.contradicted and (one.made & listed) - judged:
+            return None
+        if found is None and (one.gated & listed) - told[best].made - judged:
+            found = table
+        judged |= one.made
+    return found
 
 
 def _judged(table: Path) -> dict[str, _Judged]:
@@ -117,8 +120,7 @@ def _judged(table: Path) -> dict[str, _Judged]:
 
 def _of_claim(whole: dict[str, str], *parts: dict[str, str]) -> _Judged:
     waiting = [one["verdict"] == UNTESTABLE and NOT_MADE in one.get("said", "") for one in (whole, *parts)]
-    gate = whole["verdict"] == UNTESTABLE and whole.get("cause") == "gate"
-    waits = whole["verdict"] == UNTESTABLE and not gate and any(waiting)
+    lacks, gate = whole["verdict"] == UNTESTABLE, whole.get("cause") == "gate"
     rows = list(zip(parts, waiting[1:], strict=True)) or [(whole, waiting[0])]  # the verdict is that of the only part
     seen: Counter[tuple[str, str]] = Counter()
     listed, made, failed = set[Part](), set[Part](), set[Part]()
@@ -129,10 +131,10 @@ def _of_claim(whole: dict[str, str], *parts: dict[str, str]) -> _Judged:
         listed.add(part)
         if not lost:
             made.add(part)
-            if gate and row["verdict"] == UNTESTABLE and _says(whole, row):
+            if lacks and gate and row["verdict"] == UNTESTABLE and _says(whole, row):
                 failed.add(part)
-    contradicted = any(row["verdict"] == CONTRADICTED for row, _ in rows)
-    share = 0.0 if waits else 1 - sum(waiting) / len(waiting)
+    contradicted = whole["verdict"] == CONTRADICTED
+    share = 0.0 if lacks and not gate and any(waiting) else 1 - sum(waiting) / len(waiting)
     return _Judged(share, whole["verdict"] in (HOLDS, CONTRADICTED), listed, made, failed, contradicted)
 
 

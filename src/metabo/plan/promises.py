@@ -157,7 +157,7 @@ def _ignores(module: str) -> bool:
     if len(taken) < WHICH:  # another test says so
         return False
     given = "acquisition" if "acquisition" in taken else taken[WHICH - 1]
-    used = {node.id for node in ast.walk(body) if isinstance(node, ast.Name)}
+    used = {node.id for node in ast.walk(body) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     return not used & {given, "locals"}
 
 

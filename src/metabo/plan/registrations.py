@@ -47,8 +47,9 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 continue
             case ast.If() | ast.For() | ast.While() | ast.With() | ast.Try():
-                inner = (getattr(node, part, []) for part in ("body", "orelse", "finalbody"))
-                yield from (one for statements in inner for one in _statements(statements))
+                caught = [handler.body for handler in getattr(node, "handlers", [])]
+                inner = [getattr(node, part, []) for part in ("body", "orelse", "finalbody")]
+                yield from (one for statements in [*inner, *caught] for one in _statements(statements))
             case _:
                 yield node
 
@@ -58,6 +59,6 @@ def _written(node: ast.AST) -> TypeGuard[ast.expr]:
     match node:
         case ast.Name(id=name, ctx=ast.Store()) | ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
             return name == TABLE
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update")):
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update" | "setdefault")):
             return name == TABLE
     return False

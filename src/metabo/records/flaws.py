@@ -1,6 +1,7 @@
 """What is wrong with a finished result, in one line, and how to have it again."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ SERIOUS = DAMAGED, MISSING
 
 def again(path: Path) -> str:
     """Return how to have a result again. The command of the run alone does not make what only finished results need."""
-    target = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path
+    target = shlex.quote(os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path.as_posix())
     return f"make it again by `snakemake --cores 2 -- {target}` with the options of its run"
 
 

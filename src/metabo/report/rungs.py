@@ -121,13 +121,12 @@ def as_read_now(claim: JudgedClaim, sheet: Claim | None, catalogue: Mapping[str,
     judged = {on for row in parts if not _waits(row) for on in row.benchmark.split()}
     refuted = {row.artefact for row in parts if row.verdict == CONTRADICTED}
     theory = any(test.check == THEORY and test.artefact in refuted for test in sheet.tests if not test.beside)
-    shown = {row.reading for row in claim.beside}
+    shown = {(row.reading, on) for row in claim.beside for on in row.benchmark.split()}
     lost = [
         test.beside
         for test in readings(sheet)
-        if test.beside not in shown
-        and (not theory or test.check == THEORY)
-        and judged & set(benchmarks_of(test, catalogue))
+        if (not theory or test.check == THEORY)
+        and any((test.beside, on) not in shown for on in judged & set(benchmarks_of(test, catalogue)))
     ]
     if not lost:
         return claim

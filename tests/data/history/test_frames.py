@@ -122,6 +122,7 @@ def test_a_fault_names_the_frame_the_row_and_the_field(given, kind, message, spa
     ("given", "message"),
     [
         ({"d0": "history.csv"}, "study 'd0' is of type str; give a DataFrame of its trials"),
+        ([], "the list of histories is empty"),
         ({}, "the dict of DataFrames is empty; give one DataFrame for each past study"),
         ([3], "a history is of type int; give the path of a CSV file, a DataFrame, or a dict of DataFrames"),
         (pd.Series([1.0]), "a history is of type Series; give the path of a CSV file, a DataFrame, or a dict of"),

@@ -22,6 +22,8 @@ def required(given: object) -> list[PastTrials]:
     """Return one or several histories as a list; the DataFrame of a list of one, which is a study whether or not it
     has a column for it, as a tuple. Raises ConfigError for what is none."""
     histories = list(given) if isinstance(given, list | tuple) else [given]
+    if not histories:
+        raise ConfigError("the list of histories is empty; give at least one")
     if isinstance(given, list | tuple) and len(histories) == 1 and isinstance(histories[0], pd.DataFrame):
         return [(histories[0],)]
     for one in histories:

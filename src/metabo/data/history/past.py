@@ -112,7 +112,7 @@ def read_all(
 def _named(history: PastTrials) -> str:
     if isinstance(history, str | Path):
         return str(history)
-    return "DataFrame" if isinstance(history, pd.DataFrame) else "DataFrames"
+    return "DataFrame" if isinstance(history, pd.DataFrame | tuple) else "DataFrames"
 
 
 def _read(history: PastTrials, description: Description, skip_bad_rows: bool) -> History:
