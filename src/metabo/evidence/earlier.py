@@ -16,7 +16,7 @@ from typing import NamedTuple
 from metabo.errors import DataError
 from metabo.evidence.manifest import EARLIER, READ, ListedFile, Manifest, below, placed
 from metabo.papers.engine.claims.evidence import SYNTHETIC
-from metabo.papers.engine.claims.verdicts import BESIDE, CONTRADICTED, HOLDS, NOT_MADE, UNTESTABLE
+from metabo.papers.engine.claims.verdicts import BESIDE, CONTRADICTED, HOLDS, UNTESTABLE, waits
 from metabo.plan import registry
 from metabo.plan.artefact import Artefact
 from metabo.plan.entries import CatalogueEntry
@@ -119,7 +119,7 @@ def _judged(table: Path) -> dict[str, _Judged]:
 
 
 def _of_claim(whole: dict[str, str], *parts: dict[str, str]) -> _Judged:
-    waiting = [one["verdict"] == UNTESTABLE and NOT_MADE in one.get("said", "") for one in (whole, *parts)]
+    waiting = [waits(one["verdict"], one.get("said", "")) for one in (whole, *parts)]
     lacks, gate = whole["verdict"] == UNTESTABLE, whole.get("cause") == "gate"
     rows = list(zip(parts, waiting[1:], strict=True)) or [(whole, waiting[0])]  # the verdict is that of the only part
     seen: Counter[tuple[str, str]] = Counter()

@@ -13,7 +13,7 @@ from metabo.evidence import earlier
 from metabo.evidence.recorded import RecordedEvidence, RecordedVerdicts
 from metabo.papers.engine.claims.settling import THEORY
 from metabo.papers.engine.claims.sheet import OWN_TABLE, Claim, benchmarks_of, readings
-from metabo.papers.engine.claims.verdicts import CONTRADICTED, NOT_MADE, UNDECIDED, UNTESTABLE
+from metabo.papers.engine.claims.verdicts import CONTRADICTED, UNDECIDED, waits
 from metabo.plan.entries import CatalogueEntry
 from metabo.report import scorecard
 from metabo.report.scorecard import VERDICTS, ClaimRow, JudgedClaim, ours
@@ -118,7 +118,7 @@ def as_read_now(claim: JudgedClaim, sheet: Claim | None, catalogue: Mapping[str,
     if sheet is None or whole.verdict != CONTRADICTED or sheet.statement != whole.statement:
         return claim
     parts = claim.parts or [whole]
-    judged = {on for row in parts if not _waits(row) for on in row.benchmark.split()}
+    judged = {on for row in parts if not waits(row.verdict, row.said) for on in row.benchmark.split()}
     refuted = {row.artefact for row in parts if row.verdict == CONTRADICTED}
     theory = any(test.check == THEORY and test.artefact in refuted for test in sheet.tests if not test.beside)
     shown = {(row.reading, on) for row in claim.beside for on in row.benchmark.split()}
@@ -132,11 +132,6 @@ def as_read_now(claim: JudgedClaim, sheet: Claim | None, catalogue: Mapping[str,
         return claim
     said = f"contradicted under every reading that was recorded, {', '.join(dict.fromkeys(lost))} not among them"
     return replace(claim, whole=whole._replace(verdict=UNDECIDED, cause="untested", said=f"{said}: {whole.said}"))
-
-
-def _waits(row: ClaimRow) -> bool:
-    """Tell whether a run lacked what a test reads."""
-    return row.verdict == UNTESTABLE and NOT_MADE in row.said
 
 
 def _key(claim: JudgedClaim) -> tuple[str, str]:

@@ -28,6 +28,11 @@ MARGIN = 0.1
 """What counts as about the same, and the effect of a claim without a printed one: a share of Random's regret."""
 
 
+def waits(verdict: str, said: str) -> bool:
+    """Tell by a row of a table of verdicts whether the run lacked what the test reads."""
+    return verdict == UNTESTABLE and NOT_MADE in said
+
+
 @dataclass(frozen=True)
 class Finding:
     """What a check found: a verdict, one sentence with the numbers, and the number that decides it.
