@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from metabo.report import questions
-from metabo.report.questions import ShownTable
+from metabo.report.cases import ShownTable
 
 ROOT = Path(__file__).parents[2]
 

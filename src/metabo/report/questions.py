@@ -8,30 +8,14 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from metabo import metrics
-from metabo.artefacts import api
 from metabo.papers.hegpucb.figures import PROBLEMS, PROFILES
-from metabo.plan import registry, splits
 from metabo.plots import look
+from metabo.report.cases import SHOWN, Case, Gap, ShownTable, by_others, cases_of, rule
 from metabo.report.wording import names, number, verb
 
-PROTOCOLS = "hyperbo_x10"
-"""The artefact with every method against Random, where candidates may be queried again and where they may not."""
 ELIMINATION = ("hegpucb_fig02", "hegpucb_fig02b", "hegpucb_fig02c")
-SHOWN = (1, 10, 100)
-"""Queries after which regrets are compared; an iteration beyond the last is left out."""
 LEVEL = 1e-6
 """Means that are closer than this share a place."""
-TEXTS = ("benchmark", "space", "split", "fold", "task", "method", "acquisition", "data")
-
-
-class ShownTable(NamedTuple):
-    """The data.csv of an artefact on the page; `name`: of its rule."""
-
-    name: str
-    id: str
-    benchmark: str
-    path: Path
 
 
 class AnswerRow(NamedTuple):
@@ -50,35 +34,6 @@ class Question(NamedTuple):
     rows: tuple[AnswerRow, ...]
 
 
-class Gap(NamedTuple):
-    """Normalised regret of a method minus that of another after `iteration` queries, with its 95 % interval."""
-
-    iteration: int
-    difference: float
-    low: float
-    high: float
-
-    @property
-    def said(self) -> str:
-        """Write it out."""
-        return f"{self.difference:.3f} [{self.low:.3f}, {self.high:.3f}]"
-
-
-class Case(NamedTuple):
-    """A table under one protocol: the differences from Random by method, mean last regrets and distinct queries.
-    `ekl`: the difference of H-EKL and H-NLL, where it is known."""
-
-    where: str
-    benchmark: str
-    by_others: bool
-    once: bool
-    gaps: dict[str, list[Gap]]
-    last: dict[str, float]
-    distinct: dict[str, float]
-    artefact: str
-    ekl: Gap | None = None
-
-
 def questions(paper: str, tables: Sequence[ShownTable], recorded: Iterable[Path] = ()) -> list[Question]:
     """Answer the questions on a paper. `recorded`: folders of recorded results (evidence/{scale}), whose runs count as
     tables too. A question that no table answers is left out."""
@@ -86,32 +41,9 @@ def questions(paper: str, tables: Sequence[ShownTable], recorded: Iterable[Path]
         return [found for found in (_dropped(tables),) if found]
     if paper != "hyperbo":
         return []
-    cases = [case for table in tables if table.id == PROTOCOLS for case in _cases(table)]
-    cases += [case for folder in recorded for case in _recorded(folder)]
+    found = cases_of(tables, recorded)
     asked: tuple[Callable[[Sequence[Case]], Question | None], ...] = (_beats_random, _ends_best, _poor)
-    return [found for ask in asked if (found := ask(cases))]
-
-
-def _by_others(benchmark: str) -> bool:
-    """Tell whether a benchmark is a table that is downloaded."""
-    return benchmark in registry.benchmarks() and bool(registry.benchmark(benchmark).dataset)
-
-
-def _named(benchmark: str) -> str:
-    """Name a table with its origin, and what its intervals are about if its tasks are all of one data set."""
-    origin = "a table by others" if _by_others(benchmark) else "a table of our own"
-    one = benchmark in registry.benchmarks() and registry.one_data_set(benchmark)
-    return f"{benchmark} ({origin}{', one data set: intervals over repetitions, for these tasks' if one else ''})"
-
-
-def _rule(once: bool) -> str:
-    return "each candidate is queried once" if once else "candidates may be queried again"
-
-
-def _where(benchmark: str, split: str, once: bool) -> str:
-    """Name the table of a case, how its candidates may be queried, and whether the priors were trained without them."""
-    new = ", candidates that no past task has tried" if splits.entry(split).candidates == "rest" else ""
-    return f"{_named(benchmark)}, {_rule(once)}{new}"
+    return [answer for ask in asked if (answer := ask(found))]
 
 
 def _by_table(cases: Iterable[Case]) -> dict[str, list[Case]]:
@@ -120,59 +52,6 @@ def _by_table(cases: Iterable[Case]) -> dict[str, list[Case]]:
     for case in cases:
         tables.setdefault(case.benchmark, []).append(case)
     return tables
-
-
-def _cases(table: ShownTable) -> list[Case]:
-    found = pd.read_csv(table.path, low_memory=False)
-    budget, gaps = found[found["table"] == "budget"], found[found["table"] == "difference"]
-    regret = found[(found["table"] == "regret") & (found["quantity"] == "mean")]
-    cases = []
-    for split, own in gaps.groupby("split", sort=False):
-        wide = own.pivot(index=["method", "iteration"], columns="quantity", values="value").reset_index()
-        of = {
-            str(method): [Gap(int(r.iteration), r.difference, r.low, r.high) for r in rows.itertuples()]
-            for method, rows in wide.sort_values("iteration").groupby("method", sort=False)
-        }
-        here = regret[(regret["split"] == split) & (regret["iteration"] == regret["iteration"].max())]
-        asks = budget[(budget["split"] == split) & (budget["quantity"] == "distinct")].set_index("method")["value"]
-        distinct = {str(method): float(value) for method, value in asks.items()}
-        once, _ = splits.queries(table.benchmark, str(split))
-        last = {str(row.method): float(row.value) for row in here.itertuples()}
-        where = _where(table.benchmark, str(split), once)
-        cases.append(Case(where, table.benchmark, _by_others(table.benchmark), once, of, last, distinct, table.name))
-    return cases
-
-
-def _recorded(folder: Path) -> list[Case]:
-    """Return a case for each benchmark and split whose recorded runs include Random's. Runs on a benchmark, or of a
-    method, that this version does not have are left out."""
-    cases = []
-    for baseline in sorted(folder.glob("bo/*/*/rand-uniform.parquet")):
-        split, benchmark = baseline.parent.name, baseline.parent.parent.name
-        paths = sorted(baseline.parent.glob("*-pi.parquet"))
-        if not paths or benchmark not in registry.benchmarks():
-            continue
-        read = [pd.read_parquet(path) for path in (baseline, *paths)]
-        table = pd.concat([one.astype({c: str for c in TEXTS if c in one}) for one in read])
-        table = table[table["method"].isin(registry.methods())]
-        runs = api.runs(table, "normalised_regret")
-        at = [t for t in SHOWN if t <= runs.last]
-        of: dict[str, list[Gap]] = {}
-        for method in (m for m in runs.methods if m != "rand"):  # pair by pair, as docs/findings.md has them
-            rows = metrics.differences(runs.select([method, "rand"]), "rand", at, seed=0)
-            of[method] = [Gap(int(row.iteration), row.difference, row.low, row.high) for row in rows.itertuples()]
-        queried = table[table["iteration"] > 0]
-        asks = queried.groupby(["method", "task", "prior_seed", "seed"])["candidate"].nunique().groupby("method").mean()
-        distinct = {str(method): float(value) for method, value in asks.items()}
-        once, _ = splits.queries(benchmark, split)
-        last = {m: float(values[..., -1].mean()) for m, values in runs.values.items()}
-        where = f"{_where(benchmark, split, once)}; recorded in {folder.as_posix()}"
-        ekl = None
-        if {"h_ekl", "h_nll"} <= set(runs.methods):
-            pair = metrics.differences(runs.select(["h_ekl", "h_nll"]), "h_nll", [runs.last], seed=0).iloc[0]
-            ekl = Gap(runs.last, pair["difference"], pair["low"], pair["high"])
-        cases.append(Case(where, benchmark, _by_others(benchmark), once, of, last, distinct, "", ekl))
-    return cases
 
 
 def _some(count: int) -> str:
@@ -205,7 +84,7 @@ def _beats_random(cases: Sequence[Case]) -> Question | None:
         seen = dict.fromkeys(_against(one.gaps["h_nll"][-1]) for one in tables[name])
         how = names([one for one in seen if one != "below Random"])
         parts.append(f"on {name} below Random in {_some(below[name])} of {number(len(tables[name]))} cases, else {how}")
-    real = [name for name in tables if _by_others(name)]
+    real = [name for name in tables if by_others(name)]
     others = f" {names(real)} {verb(len(real), 'is a table', 'are tables')} by others." if real else ""
     answer = (
         f"After {own[0].gaps['h_nll'][-1].iteration} queries: {'; '.join(parts)}.{others} H-NLL minus Random, "
@@ -246,7 +125,7 @@ def _poor(cases: Sequence[Case]) -> Question | None:
         return None
     parts = []
     for name, those in _by_table(own).items():
-        told = [f"{_against(one.gaps['rfgp'][-1])} where {_rule(one.once)}" for one in those]
+        told = [f"{_against(one.gaps['rfgp'][-1])} where {rule(one.once)}" for one in those]
         parts.append(f"on {name} it is {' and '.join(told)}")
     lower = [
         f"{names(found)} on {case.benchmark}"

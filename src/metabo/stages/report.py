@@ -30,7 +30,7 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
     from metabo.plan.yaml_files import read_yaml
     from metabo.records import files
     from metabo.records.checksums import sidecar_of
-    from metabo.report import gallery, gates, jobs, page, questions, rungs, scorecard, theory
+    from metabo.report import cases, gallery, gates, jobs, page, questions, rungs, scorecard, theory
 
     table = scorecard.read(args.in_claims)
     kept = recorded.verdicts(Path(args.evidence)) if args.evidence else recorded.RecordedEvidence([], [])
@@ -45,7 +45,7 @@ def work(args: Namespace, spec: ReportSpec) -> Outcome:
         for path, name in zip(args.in_artefacts, spec.names, strict=True)
     ]
     tables = [
-        questions.ShownTable(one.name, one.id, one.benchmark, Path(path).with_name("data.csv"))
+        cases.ShownTable(one.name, one.id, one.benchmark, Path(path).with_name("data.csv"))
         for path, one in zip(args.in_artefacts, artefacts, strict=True)
     ]
     kept_in = [folder.folder for folder in folders]
