@@ -208,7 +208,10 @@ def edit():
     [
         (TABLE.unlink, "h_nll-pi.parquet: missing, the manifest lists it"),
         (lambda: (SCALE / "more.csv").write_text("x"), "more.csv: not listed by the manifest: delete it"),
-        (lambda: resealed(SCALE / manifest.NAME, schema=0), "schema 0, this version reads 1; add the results again"),
+        (
+            lambda: resealed(SCALE / manifest.NAME, schema=0),
+            "schema 0, this version reads 1; delete the folder and add",
+        ),
         (lambda: resealed(SCALE / manifest.NAME, commits=["b" * 40]), "is of commit aaaaaaaaaaaa, which the manifest"),
         (edit, "manifest.json: damaged or edited by hand"),
         (lambda: (SCALE / manifest.NAME).write_text("{"), "manifest.json: cannot be read (Expecting property name"),
@@ -244,7 +247,7 @@ def test_a_result_of_a_checkout_with_changes_counts_if_a_commit_has_its_code(run
     own, whole = FOLDER / name, (FOLDER / name).read_text()
     spec = json.loads(whole)["spec"]
     same = digests.together(codegraph.inputs(codegraph.stage_roots("bo", spec)))
-    monkeypatch.setattr(adding.provenance, "git_state", lambda: now)
+    monkeypatch.setattr(adding.provenance, "git_state", lambda *_: now)
 
     def refused(why):
         with pytest.raises(DataError, match=f"made by a checkout with changes that no commit had, and {why}"):

@@ -160,7 +160,10 @@ def foreign():
 FAULTS = {
     "damaged": (flipped, "evidence/published/claims/hyperbo.csv: damaged or edited since it was added"),
     "missing": ((PUBLISHED / "claims/hyperbo.csv").unlink, "claims/hyperbo.csv: missing, the manifest lists it"),
-    "older": (lambda: resealed(PUBLISHED / manifest.NAME, schema=0), "schema 0, this version reads 1; add the results"),
+    "older": (
+        lambda: resealed(PUBLISHED / manifest.NAME, schema=0),
+        "schema 0, this version reads 1; delete the folder and add",
+    ),
     "edited": (edited, "evidence/published/manifest.json: damaged or edited by hand"),
     "no JSON": (lambda: (PUBLISHED / manifest.NAME).write_text("{"), "manifest.json: cannot be read (Expecting"),
     "another commit": (

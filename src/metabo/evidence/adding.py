@@ -1,16 +1,17 @@
 """What `metabo evidence add` keeps of a run: records and the files that their jobs made, without data that others
 own."""
 
-import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from metabo.errors import DataError
-from metabo.evidence import earlier, losses
+from metabo.evidence import earlier, losses, selecting, swapping
 from metabo.evidence.describing import describe, runs_same_code, stage_of
+from metabo.evidence.losses import Losses
 from metabo.evidence.manifest import (
+    BACK,
     LARGEST,
     LARGEST_STUDY,
     LARGEST_UNUSED,
@@ -25,7 +26,7 @@ from metabo.evidence.manifest import (
     size,
     write,
 )
-from metabo.plan import registry
+from metabo.plan import codegraph, registry
 from metabo.plan.entries import CatalogueEntry
 from metabo.records import inventory, provenance
 from metabo.records.files import digest
@@ -83,25 +84,39 @@ def add(
     catalogue: Mapping[str, CatalogueEntry] | None = None,
 ) -> Added:
     """Add the results of one run, `results/{scale}`, to `root/{scale}`. Files that are already there are kept or
-    replaced.
+    replaced, all of them at once: if this is stopped or raises an error, the folder is as it was.
 
-    `artefacts`: names of the artefacts whose inputs are added; () for all results. `trajectories`: whether the
-    tables of BO are kept, or of these the records alone, with their checksums; `priors`: the same of files of priors.
-    `catalogue`: tells which artefacts read which results; without it, verdicts that must stay are taken to rest on all
-    that was read with them.
+    `artefacts`: names of the artefacts whose inputs are added, with the verdicts on their papers; () for all results.
+    `trajectories`: whether the tables of BO are kept, or of these the records alone, with their checksums; `priors`:
+    the same of files of priors. `catalogue`: tells which artefacts read which results; without it, verdicts that must
+    stay are taken to rest on all that was read with them.
 
-    Raises DataError if results are damaged, missing, made by a checkout with uncommitted changes (unless their code is
-    that of this commit), or too large, or if a recorded verdict that must stay is not as it was added, or was judged on
-    results that they replace.
+    Raises DataError if results are damaged, missing, of several runs, made by a checkout with uncommitted changes
+    (unless their code is that of this commit), or too large, if a recorded verdict that must stay is not as it was
+    added, or was judged on results that they replace, if another process adds to `root`, or if it cannot be written.
     """
     checked = verify(results)
     _refuse_flawed(checked)
     held = inventory.take(results.absolute())
-    records = _behind(held.records, artefacts, results) if artefacts else held.records
+    records = selecting.behind(held.records, artefacts, results) if artefacts else held.records
     kept = [record for record in records if stage_of(record) in KEPT | RECORD_ONLY]
     if not kept:
         raise DataError(f"{results}: has no priors, trajectories, studies, theory or claims to keep; run them first")
-    folder = root / results.resolve().name
+    folder = root / _scale(kept, results)
+    _refuse_overlap(results, folder)
+    with swapping.alone(root):
+        swapping.recover(folder)
+        return _added(kept, results, folder, trajectories, priors, catalogue or {})
+
+
+def _added(
+    kept: Sequence[StoredSidecar],
+    results: Path,
+    folder: Path,
+    trajectories: bool,
+    priors: bool,
+    catalogue: Mapping[str, CatalogueEntry],
+) -> Added:
     stages = KEPT - (set() if trajectories else TRAJECTORIES) - (set() if priors else PRIORS)
     files = _files(kept, results.absolute(), stages)
     too_large = [record for record in kept if stage_of(record) in stages and not _worth(record)]
@@ -111,23 +126,27 @@ def add(
     before = read(folder) if (folder / NAME).exists() else None
     same_code = _with_changes(kept, results, before)
     made = {below(one, name): sha for one in kept for name, sha in one.outputs.items()}
-    pieces = earlier.planned(files, made, folder, before, earlier.readers(catalogue or {}))
+    pieces = earlier.planned(files, made, folder, before, earlier.readers(catalogue))
     gone |= set(pieces.gone)
-    copied = {**{new: folder / old for new, old in pieces.moved.items()}, **files}  # what moves before what replaces it
-    _refuse_large(copied, gone, root, folder)
-    known = _with_losses(folder, files, before) if before else set()
+    copied = {**{new: folder / old for new, old in pieces.moved.items()}, **files}
+    share = {name: path.stat().st_size for name, path in files.items()}
+    replaced = sum((folder / name).stat().st_size for name in {*copied, *gone} if (folder / name).is_file())
+    _refuse_large(size(folder.parent) - replaced + sum(path.stat().st_size for path in copied.values()), share, folder)
     stored = [record for record in kept if record not in unkept]
-    found, left_out = losses.of_results(stored, results, known)  # takes minutes, so before anything is written
-    for name, source in copied.items():
-        target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
-    losses.merge(folder / LOSSES, found, gone)
-    listed = {name: _listed(folder / name) for name in (*copied, LOSSES)}
-    noted = before.get("same_code", {}) if before else {}
-    moved = {new: noted[old] for new, old in pieces.moved.items() if old in noted}
-    _forget(folder, before, gone)
-    write(folder, describe(folder, results.resolve().name, same_code | moved, listed, before))
+    known, found, left_out = _losses(stored, results, folder, files, gone, before)  # takes minutes
+    with swapping.replacing(folder) as stage:
+        for name, source in copied.items():
+            swapping.put(source, stage / name)
+        for name in gone:
+            (stage / name).unlink(missing_ok=True)
+            if before:
+                before["files"].pop(name, None)
+        losses.write(stage / LOSSES, losses.merged(known, found, gone))
+        listed = {name: _listed(stage / name) for name in (*copied, LOSSES)}
+        noted = before.get("same_code", {}) if before else {}
+        moved = {new: noted[old] for new, old in pieces.moved.items() if old in noted}
+        write(stage, describe(stage, folder.name, same_code | moved, listed, before))
+        _refuse_large(size(folder.parent, (folder, stage)) + size(stage), share, folder)
     return Added(
         folder, len(_all(folder)), size(folder), left_out, len(too_large), len(same_code),
         sum(stage_of(record) in TRAJECTORIES for record in bare), sum(stage_of(record) in PRIORS for record in bare),
@@ -135,20 +154,51 @@ def add(
     )  # fmt: skip
 
 
-def _forget(folder: Path, before: Manifest | None, names: Iterable[str]) -> None:
-    """Delete files that were kept when they, or the limit, were others."""
-    for name in names:
-        (folder / name).unlink(missing_ok=True)
-        if before:
-            before["files"].pop(name, None)
+def _scale(records: Iterable[StoredSidecar], results: Path) -> str:
+    """Return the name of the run's folder as its jobs saw it, which a link or another name does not change."""
+    named = sorted({record.named for record in records if record.outputs})
+    if len(named) > 1:
+        raise DataError(f"{results}: has results of several runs; name the folder of one: {', '.join(named)}")
+    return Path(named[0]).name if named else results.absolute().name
 
 
-def _with_losses(folder: Path, files: Mapping[str, Path], before: Manifest) -> set[str]:
-    """Return the files that are already there, unchanged, with the losses of their priors."""
-    stored = {place.priors for place in losses.read(folder / LOSSES)}
-    return {
-        name for name in stored & set(files) & set(before["files"]) if _listed(files[name]) == before["files"][name]
-    }
+def _refuse_overlap(results: Path, folder: Path) -> None:
+    own, there = results.resolve(), folder.resolve()
+    if own == there or own.is_relative_to(there) or there.is_relative_to(own):
+        raise DataError(f"{folder}: this is where the results are ({results}); name another folder after --to")
+
+
+def _losses(
+    stored: Sequence[StoredSidecar],
+    results: Path,
+    folder: Path,
+    files: Mapping[str, Path],
+    gone: Collection[str],
+    before: Manifest | None,
+) -> tuple[Losses, Losses, int]:
+    """Return the losses that are recorded, those of the priors that are added, and the number of files of priors
+    without losses. What is recorded but not as it was added is computed again.
+
+    Raises DataError where a table for that is not here.
+    """
+    path = folder / LOSSES
+    if before and path.is_file() and before["files"].get(LOSSES) == _listed(path):
+        known = losses.read(path)
+        same = {name for name in files if name in before["files"] and _listed(files[name]) == before["files"][name]}
+        return known, *losses.of_results(stored, results, {place.priors for place in known} & same)
+    rest = [
+        one
+        for one in inventory.take(folder.absolute()).records
+        if stage_of(one) in PRIORS and not {below(one, name) for name in one.outputs} & {*files, *gone}
+    ]
+    rest = [one for one in rest if all(one.located(name).is_file() for name in one.outputs)]
+    again, lost = losses.of_results(rest, results)
+    if lost:
+        raise DataError(
+            f"{path}: missing, damaged or edited since it was added, and the tables of {lost} files of priors are not "
+            f"in {results}, so that it cannot be made again; {BACK}"
+        )
+    return again, *losses.of_results(stored, results)
 
 
 def _refuse_flawed(checked: Verified) -> None:
@@ -165,7 +215,7 @@ def _with_changes(records: Iterable[StoredSidecar], results: Path, before: Manif
     """
     base, noted = results.absolute(), before.get("same_code", {}) if before else {}
     found = dict[str, str]()
-    here = provenance.git_state()
+    here = provenance.git_state(codegraph.PACKAGE_ROOT)
     for record in records:
         if is_clean(record.content.get("git", {})):
             continue
@@ -196,52 +246,17 @@ def _same_files(record: StoredSidecar) -> bool:
     return all(Path(name).is_file() and digest(Path(name)) == sha for name, sha in own.items())
 
 
-def _refuse_large(files: Mapping[str, Path], gone: set[str], root: Path, folder: Path) -> None:
-    replaced = sum((folder / name).stat().st_size for name in {*files, *gone} if (folder / name).is_file())
-    after = (size(root) if root.exists() else 0) - replaced + sum(path.stat().st_size for path in files.values())
+def _refuse_large(after: int, share: Mapping[str, int], folder: Path) -> None:
+    """Refuse more than LIMIT. `share`: the bytes of what is added, by path."""
     if after > LIMIT:
-        share: Counter[str] = Counter()
-        for name, path in files.items():
-            share["/".join(Path(name).parts[:2])] += path.stat().st_size
-        largest = ", ".join(f"{name} {amount / 1e6:.0f} MB" for name, amount in share.most_common(SHOWN))
+        parts: Counter[str] = Counter()
+        for name, amount in share.items():
+            parts["/".join(Path(name).parts[:2])] += amount
+        largest = ", ".join(f"{name} {amount / 1e6:.0f} MB" for name, amount in parts.most_common(SHOWN))
         raise DataError(
-            f"{folder}: {root} would have {after / 1e6:.0f} MB, at most {LIMIT / 1e6:.0f} are kept (largest: "
+            f"{folder}: {folder.parent} would have {after / 1e6:.0f} MB, at most {LIMIT / 1e6:.0f} are kept (largest: "
             f"{largest}); name the artefacts whose inputs count: --artefacts hyperbo_fig08 ..."
         )
-
-
-def _behind(records: Sequence[StoredSidecar], artefacts: Sequence[str], results: Path) -> list[StoredSidecar]:
-    """Return the records that the given artefacts were made from, with all verdicts."""
-    made = {below(record, name): record for record in records for name in record.outputs}
-    queue = []
-    for name in artefacts:
-        own = [one for one in records if one.path.name == "provenance.json" and name in _names(one)]
-        if not own:
-            raise DataError(f"{results}: has no artefact '{name}'; make it first, or name one of {_examples(records)}")
-        queue += own
-    queue += [one for one in records if stage_of(one) == "claims"]
-    found: dict[Path, StoredSidecar] = {}
-    while queue:
-        record = queue.pop()
-        if record.path in found:
-            continue
-        found[record.path] = record
-        if stage_of(record) != "claims":  # verdicts read every artefact of the paper
-            queue += [made[below(record, name)] for name in record.inputs if below(record, name) in made]
-    return list(found.values())
-
-
-def _names(record: StoredSidecar) -> list[str]:
-    """Return an artefact's names: the name of its entry, which stands for all benchmarks, and that for its
-    benchmark."""
-    spec = record.content.get("spec", {})
-    name, benchmark = str(spec.get("artefact")), spec.get("benchmark")
-    return [name, f"{name}_{benchmark}"] if benchmark else [name]
-
-
-def _examples(records: Iterable[StoredSidecar]) -> str:
-    names = sorted({_names(one)[-1] for one in records if one.path.name == "provenance.json"})
-    return ", ".join(names[:SHOWN]) or "none"
 
 
 def _files(records: Iterable[StoredSidecar], base: Path, stages: Collection[str]) -> dict[str, Path]:

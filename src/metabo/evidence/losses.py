@@ -77,11 +77,16 @@ def read(path: Path) -> Losses:
     raise DataError(f"{path}: has the columns {header}, not {HEADER}; get it back from version control")
 
 
-def merge(path: Path, found: Losses, gone: Collection[str] = ()) -> None:
-    """Write losses, replacing earlier ones of the same files and leaving out those of files that are `gone`."""
+def merged(known: Losses, found: Losses, gone: Collection[str] = ()) -> Losses:
+    """Return losses with those of files that were computed anew in place of the known ones, and without those of files
+    that are `gone`."""
     again = {place.priors for place in found} | set(gone)
-    merged = {place: nll for place, nll in read(path).items() if place.priors not in again} | found
-    lines = [",".join(HEADER), *(_line(place, nll) for place, nll in sorted(merged.items()))]
+    return {place: nll for place, nll in known.items() if place.priors not in again} | found
+
+
+def write(path: Path, losses: Losses) -> None:
+    """Write losses."""
+    lines = [",".join(HEADER), *(_line(place, nll) for place, nll in sorted(losses.items()))]
     write_text(path, "\n".join(lines) + "\n")
 
 

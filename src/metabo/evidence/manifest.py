@@ -6,11 +6,13 @@ its checksum, and is sealed by a checksum of itself.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NotRequired, TypedDict, cast
 
 from metabo.errors import DataError
+from metabo.evidence import swapping
 from metabo.records import inventory
 from metabo.records.checksums import SEAL, is_intact, sealed
 from metabo.records.files import digest, write_text
@@ -34,6 +36,9 @@ LARGEST_UNUSED: Final = 1e6
 the record is kept. Such files hold a covariance at hundreds of inputs, random features of which each prior has its own,
 or every draw of a study that takes a minute."""
 BACK = "get it back from version control (git checkout), or add the results again (metabo evidence add)"
+WHOLE = "get it back from version control (git checkout), or delete the folder and add all of its results again"
+README: Final = "README.md"
+"""The only file that may lie beside the folders of recorded results."""
 
 
 class ListedFile(TypedDict):
@@ -61,16 +66,26 @@ class Manifest(TypedDict):
 
 
 def folders(root: Path) -> list[Path]:
-    """Return the folders of recorded results: the given one if it has a manifest, else all folders in it if any of them
-    has one."""
-    if (root / NAME).exists():
+    """Return the folders of recorded results: the given one if it has a manifest or losses, else all folders in it if
+    any of them has, those included that an addition was about to replace when it was stopped."""
+    if _is_kept(root):
         return [root]
-    return sorted(path for path in root.glob("*") if path.is_dir()) if any(root.glob(f"*/{NAME}")) else []
+    stopped = {swapping.meant(path) for path in swapping.left_over(root)}
+    there = {path for path in root.glob("*") if path.is_dir() and not path.name.startswith(".")} | stopped
+    return sorted(there) if stopped or any(_is_kept(path) for path in there) else []
 
 
-def size(root: Path) -> int:
-    """Return the bytes of all files below a folder."""
-    return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+def _is_kept(folder: Path) -> bool:
+    return any((folder / name).exists() for name in (NAME, LOSSES))
+
+
+def size(root: Path, without: Collection[Path] = ()) -> int:
+    """Return the bytes of all files below a folder, those of linked folders included, but for some folders in it."""
+    found = 0
+    for place, below, names in os.walk(root, followlinks=True):
+        below[:] = [name for name in below if Path(place, name) not in without]
+        found += sum(path.stat().st_size for path in (Path(place, name) for name in names) if path.is_file())
+    return found
 
 
 def write(folder: Path, manifest: Manifest) -> None:
@@ -85,17 +100,18 @@ def read(folder: Path) -> Manifest:
         content = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise DataError(f"{path}: cannot be read ({reason}); {BACK}") from error
+        raise DataError(f"{path}: cannot be read ({reason}); {WHOLE}") from error
     if not isinstance(content, dict) or SEAL not in content:
-        raise DataError(f"{path}: not a manifest of recorded results; {BACK}")
+        raise DataError(f"{path}: not a manifest of recorded results; {WHOLE}")
     if content.get("schema") != SCHEMA:
         raise DataError(
-            f"{path}: schema {content.get('schema')}, this version reads {SCHEMA}; add the results again with it"
+            f"{path}: schema {content.get('schema')}, this version reads {SCHEMA}; delete the folder and add all of "
+            "its results again with this version"
         )
     if not is_intact(content):
-        raise DataError(f"{path}: damaged or edited by hand (its '{SEAL}' differs); {BACK}")
+        raise DataError(f"{path}: damaged or edited by hand (its '{SEAL}' differs); {WHOLE}")
     if missing := sorted(Manifest.__required_keys__ - set(content)):
-        raise DataError(f"{path}: the fields {', '.join(missing)} are missing; {BACK}")
+        raise DataError(f"{path}: the fields {', '.join(missing)} are missing; {WHOLE}")
     return cast(Manifest, {key: content[key] for key in Manifest.__annotations__ if key in content})
 
 
@@ -114,17 +130,37 @@ def flaws(folder: Path, manifest: Manifest) -> list[Flaw]:
     return [*_files(folder, manifest["files"]), *_records(folder, manifest)]
 
 
+def strays(root: Path) -> list[Flaw]:
+    """Return what lies beside the folders of recorded results and belongs to none of them."""
+    left = [
+        Flaw(DAMAGED, path.as_posix(), "left by an addition that was stopped", "say `metabo evidence add` again")
+        for path in swapping.left_over(root)
+    ]
+    loose = sorted(path for path in root.glob("*") if not path.is_dir() and path.name != README)
+    return left + [Flaw(DAMAGED, path.as_posix(), "belongs to no recorded results", "delete it") for path in loose]
+
+
 def _files(folder: Path, listed: Mapping[str, ListedFile]) -> Iterator[Flaw]:
     for name, expected in listed.items():
         path = folder / name
         if not path.is_file():
             yield Flaw(MISSING, path.as_posix(), "missing, the manifest lists it", BACK)
-        elif (found := digest(path)) != expected["sha256"]:
+        elif (found := _digest(path)) != expected["sha256"]:
             what = f"damaged or edited since it was added (sha256 {found[:12]}, listed {expected['sha256'][:12]})"
-            yield Flaw(DAMAGED, path.as_posix(), what, BACK)
-    here = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    for name in sorted(here - {*listed, NAME}):
+            yield Flaw(DAMAGED, path.as_posix(), what if found else "cannot be read", BACK)
+    files, unlisted = inventory.walk(folder)
+    for place, why in unlisted.items():
+        yield Flaw(DAMAGED, place.as_posix(), f"cannot be listed ({why})", "give yourself the right to read it (chmod)")
+    for name in sorted({path.relative_to(folder).as_posix() for path in files} - {*listed, NAME}):
         yield Flaw(DAMAGED, (folder / name).as_posix(), "not listed by the manifest", "delete it, or add its results")
+
+
+def _digest(path: Path) -> str:
+    """Return the checksum of a file, "" if it cannot be read."""
+    try:
+        return digest(path)
+    except OSError:
+        return ""
 
 
 def _records(folder: Path, manifest: Manifest) -> Iterator[Flaw]:

@@ -14,7 +14,7 @@ from metabo.evidence.manifest import NAME, below
 from metabo.plan import digests
 from metabo.plan.chain import PlannedJob
 from metabo.records import inventory
-from metabo.records.files import canonical, digest
+from metabo.records.files import atomic_path, canonical, digest
 from metabo.records.inventory import StoredSidecar
 
 JUDGED = "claims"
@@ -51,7 +51,8 @@ class Restored(NamedTuple):
 
 def restore(kept: Path, jobs: Iterable[PlannedJob], results: Path) -> Restored:
     """Copy recorded results of one scale, `evidence/{scale}`, to `results`, for the jobs of a plan that would make the
-    same: with the same settings and code, from inputs that are here. Results that are already there are not touched.
+    same: with the same settings and code, from inputs that are here. Results that are already there, with their
+    records, are not touched; logs and half-written files of jobs that were stopped are replaced.
 
     `jobs` lists each job after those that it waits for (`chain.behind`). Raises DataError, and copies nothing, if the
     recorded results are missing or not as they were added.
@@ -66,7 +67,7 @@ def restore(kept: Path, jobs: Iterable[PlannedJob], results: Path) -> Restored:
         record = records.get((kept / _place(job.record)).absolute())
         if record is None or job.stage not in KEPT - {JUDGED}:
             continue
-        if Path(results, _place(job.result)).exists():
+        if all(Path(results, _place(name)).exists() for name in (job.result, job.record)):
             there += 1
         elif reason := _reason(job, record, kept, results):
             left[reason] += 1
@@ -113,6 +114,5 @@ def _copy(record: StoredSidecar, kept: Path, results: Path) -> None:
 
 
 def _copied(kept: Path, results: Path, name: str) -> None:
-    target = results / name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(kept / name, target)  # with the current time, so that a result is newer than its inputs
+    with atomic_path(results / name) as scratch:
+        shutil.copyfile(kept / name, scratch)  # with the current time, so that a result is newer than its inputs

@@ -15,6 +15,9 @@ MARKS = {"stage", "spec", "inputs", "outputs", SEAL}
 """Keys of a record; no other JSON of a run has two of them."""
 
 
+FIELDS = ("spec", "git", "versions")
+"""Keys of a record whose values have fields of their own."""
+
 UNREADABLE = "cannot be read"
 """The start of the reason in `Inventory.texts` for a file that is not JSON."""
 
@@ -71,7 +74,7 @@ class Inventory(NamedTuple):
 
 def take(folder: Path) -> Inventory:
     """List the files below a folder (an absolute path), and read the records among them. This raises nothing."""
-    files, unlisted = _files(folder)
+    files, unlisted = walk(folder)
     records: list[StoredSidecar] = []
     broken: dict[Path, str] = {}
     texts: dict[Path, str] = {}
@@ -92,7 +95,7 @@ def take(folder: Path) -> Inventory:
     return Inventory(files, records, broken, texts, unlisted)
 
 
-def _files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
+def walk(folder: Path) -> tuple[list[Path], dict[Path, str]]:
     """List the files, including those in linked folders, each folder once, and the folders that cannot be listed."""
     found: list[Path] = []
     unlisted: dict[Path, str] = {}
@@ -120,6 +123,8 @@ def _fault(record: Sidecar) -> str:
         return f"damaged or edited since it was written (its '{SEAL}' differs)"
     if not all(_texts(record.get(key)) for key in ("inputs", "outputs")) or not _logs(record.get("logs", {})):
         return "damaged: it does not list its inputs and outputs with checksums"
+    if wrong := [key for key in FIELDS if not isinstance(record.get(key, {}), dict)]:
+        return f"damaged: its '{wrong[0]}' has no fields"
     return ""
 
 

@@ -120,12 +120,13 @@ def _on_duration(event: str, seconds: float, **_: str | int) -> None:
         _compile_seconds.append(seconds)
 
 
-def git_state() -> dict[str, str | bool | None]:
-    """Return the commit and whether the tree differs from it ("dirty"); nulls outside a git checkout."""
+def git_state(folder: Path | None = None) -> dict[str, str | bool | None]:
+    """Return the commit and whether the tree differs from it ("dirty") of the checkout that a folder is in, by default
+    the current one; nulls outside a git checkout."""
 
     def run(*arguments: str) -> str | None:
         try:
-            done = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=30)
+            done = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=30, cwd=folder)
         except (OSError, subprocess.TimeoutExpired):
             return None
         return done.stdout.strip() if done.returncode == 0 else None
