@@ -66,6 +66,7 @@ def test_what_the_jobs_would_make_is_back_with_its_record_and_log(jobs):
 def test_what_is_there_is_not_touched(jobs):
     own = FOLDER / MADE[0]
     own.write_text("mine")
+    own.with_suffix(".json").write_text("{}")  # without a record it is what a job left that was stopped
     found = restoring.restore(KEPT, jobs, FOLDER)
     assert own.read_text() == "mine" and found.there == 1
     assert found.left == {restoring.INPUTS: 1}  # the trajectories from the recorded prior are not those from this one
