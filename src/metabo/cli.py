@@ -223,10 +223,10 @@ def _restore(kept: Path, results: Path, overlays: list[Path]) -> list[str]:
 
 
 def _verify(folder: Path, as_json: bool, runs: int, seed: int) -> tuple[list[str], int]:
-    from metabo.evidence import manifest
+    from metabo.evidence import manifest, swapping
     from metabo.records import verify
 
-    if manifest.folders(folder):
+    if manifest.folders(folder) or swapping.left_over(folder):
         from metabo.evidence import verifying
 
         return verifying.lines(folder, runs, seed)

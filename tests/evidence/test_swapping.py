@@ -16,21 +16,25 @@ from metabo.evidence import adding, losses, manifest, recorded, restoring, swapp
 from metabo.evidence.swapping import replacing
 from metabo.plan import codegraph
 from metabo.records import inventory
-from tests.evidence.conftest import make, resealed
+from tests.evidence.conftest import COMMIT, make, resealed
 from tests.evidence.test_evidence import FOLDER, KEPT, PRIOR, SCALE, TABLE, names, verified
 from tests.evidence.test_restoring import code, planned
 
 
 class Stop(BaseException):
-    """A kill, which no handler of exceptions catches."""
+    """Stands for a kill. Where it is raised, `swapping._discard`, which would clean up, is switched off."""
 
 
 def content(folder):
     return {name: (folder / name).read_bytes() for name in names(folder)}
 
 
-def no_handler(*_, **__):
-    """Stands for `shutil.rmtree` in a process that is no more."""
+def stopped(*_):
+    raise Stop
+
+
+def nothing(*_):
+    """Stands for the cleaning up of a process that is no more."""
 
 
 @pytest.fixture
@@ -54,9 +58,6 @@ def test_an_addition_that_is_killed_before_the_swap_leaves_all_as_it_was(step, t
     before, after = two
     copies = iter(range(1_000))
 
-    def stopped(*_):
-        raise Stop
-
     def copied(source, target, real=shutil.copyfile):
         if next(copies) == step:
             Path(target).write_bytes(b"half")
@@ -64,7 +65,7 @@ def test_an_addition_that_is_killed_before_the_swap_leaves_all_as_it_was(step, t
         return real(source, target)
 
     with monkeypatch.context() as patched:
-        patched.setattr(swapping.shutil, "rmtree", no_handler)  # the process is gone, it cleans up nothing
+        patched.setattr(swapping, "_discard", nothing)
         patched.setattr(shutil, "copyfile", copied)
         places = {"losses": (losses, "write"), "manifest": (adding, "write"), "sync": (os, "sync")}
         if step in places:
@@ -73,7 +74,7 @@ def test_an_addition_that_is_killed_before_the_swap_leaves_all_as_it_was(step, t
             adding.add(FOLDER, KEPT)
     assert {name: text for name, text in content(KEPT).items() if not name.startswith(".")} == before
     status, said = verified(capsys, "--runs", "0")
-    assert status == 1 and "evidence/.laptop.new: left by an addition that was stopped" in said
+    assert status == 1 and "evidence/.laptop.new: left behind by an interrupted `metabo evidence add`: run" in said
     assert "0 not as recorded" in said  # the folder itself is whole
     adding.add(FOLDER, KEPT)
     assert content(KEPT) == after and verified(capsys, "--runs", "0")[0] == 0
@@ -91,7 +92,7 @@ def renamed(self, target):
         os._exit(9)
     done.append(real(self, target))
 
-Path.rename, swapping.shutil.rmtree = renamed, lambda *_, **__: os._exit(9)
+Path.rename, swapping._discard = renamed, lambda _: os._exit(9)
 with swapping.replacing(Path("evidence/laptop")) as stage:
     for path in Path("made").rglob("*"):
         if path.is_file():
@@ -109,10 +110,13 @@ def test_one_that_is_killed_in_the_swap_is_brought_to_its_end(moves, two, capsys
     assert subprocess.run([sys.executable, "-c", KILLED, str(moves)]).returncode == 9
     assert SCALE.exists() == (moves != 1)
     status, said = verified(capsys, "--runs", "0")
-    assert status == 1 and ("evidence/.laptop.old: left by an addition that was stopped" in said) == (moves > 0)
-    assert ("evidence/laptop/manifest.json: cannot be read" in said) == (moves == 1)
+    assert status == 1 and ("evidence/.laptop.old: left behind by an interrupted" in said) == (moves > 0)
+    told = (
+        "evidence/laptop: `metabo evidence add` was interrupted while it replaced this folder; run it again, or rename"
+    )
+    assert (f"{told} evidence/.laptop.new to evidence/laptop" in said) == (moves == 1)
     assert len(recorded.verdicts(KEPT).refused) == (moves == 1)
-    swapping.recover(SCALE)
+    swapping.recover(KEPT)
     assert content(KEPT) == (after if moves else before) and verified(capsys, "--runs", "0")[0] == 0
 
 
@@ -125,7 +129,8 @@ def test_verdicts_in_pieces_survive_a_kill(tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path / name)
         with monkeypatch.context() as patched:
             if name == "second":
-                patched.setattr(swapping.os, "sync", lambda: (_ for _ in ()).throw(Stop))
+                patched.setattr(swapping.os, "sync", stopped)
+                patched.setattr(swapping, "_discard", nothing)
                 with pytest.raises(Stop):
                     adding.add(FOLDER, kept)
             else:
@@ -138,7 +143,7 @@ def test_the_second_of_two_additions_at_once_is_told(run):
     KEPT.mkdir()
     handle = os.open(KEPT, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    with pytest.raises(DataError, match="evidence: another `metabo evidence add` is adding to it"):
+    with pytest.raises(DataError, match="evidence: another `metabo evidence add` is running"):
         adding.add(FOLDER, KEPT)
     os.close(handle)
     assert not list(KEPT.iterdir())
@@ -176,6 +181,29 @@ def test_edited_losses_of_priors_that_this_run_lacks_are_made_from_its_tables_or
     ):
         adding.add(FOLDER, KEPT)
     assert content(KEPT) == kept
+
+
+@pytest.mark.parametrize("spoil", [lambda path: path.write_bytes(b"x"), lambda path: path.unlink()])
+def test_losses_are_not_made_again_from_damaged_priors(spoil, run, tmp_path):
+    adding.add(FOLDER, KEPT)
+    path = SCALE / manifest.LOSSES
+    path.write_text(path.read_text().replace("0.", "0.1", 1))
+    spoil(PRIOR)
+    shutil.rmtree(FOLDER)
+    make(tmp_path, methods=("rand",))
+    kept = content(KEPT)
+    with pytest.raises(DataError, match=r"h_nll\.npz: not as it was added, nor is evidence/laptop/losses\.csv"):
+        adding.add(FOLDER, KEPT)
+    assert content(KEPT) == kept
+
+
+def test_losses_of_a_prior_that_was_replaced_do_not_stay(run, tmp_path, monkeypatch):
+    adding.add(FOLDER, KEPT)
+    assert losses.read(SCALE / manifest.LOSSES)
+    make(tmp_path, seed=1)
+    monkeypatch.setattr(losses, "of_results", lambda records, *_: ({}, len([*records])))  # as without their table
+    adding.add(FOLDER, KEPT)
+    assert losses.read(SCALE / manifest.LOSSES) == {}
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"schema": 0}'])
@@ -217,7 +245,8 @@ def test_where_nothing_can_be_added_is_said(run, capsys, monkeypatch):
     assert "file: cannot be a folder of recorded results" in refused(capsys, "results/laptop", "--to", "file")
     for place in ("results", "results/laptop"):
         assert "this is where the results are" in refused(capsys, "results/laptop", "--to", place)
-    assert "name the folder of one" in several(capsys)
+    assert "its jobs wrote to results/laptop, results/smoke; name one of these" in several(capsys)
+    assert "its jobs wrote to results/laptop; name one of these" in refused(capsys, "results")
     adding.add(FOLDER, KEPT)
     kept = content(KEPT)
 
@@ -258,13 +287,59 @@ def test_the_scale_is_that_of_the_jobs_whatever_the_folder_is_called(run, tmp_pa
     assert restoring.restore(SCALE, planned(FOLDER), FOLDER).there == 4
 
 
-def test_a_folder_that_is_a_link_stays_one(two, tmp_path, capsys):
-    _, after = two
+def test_a_folder_that_is_a_link_is_not_replaced(two, tmp_path, capsys):
     SCALE.rename(tmp_path / "elsewhere")
     SCALE.symlink_to(tmp_path / "elsewhere")
+    assert "evidence/laptop: is a link; add to where it leads" in refused(capsys, "results/laptop")
+    assert SCALE.is_symlink() and verified(capsys, "--runs", "0")[0] == 0
+
+
+def test_what_is_left_of_another_scale_is_deleted_and_does_not_count(run, monkeypatch):
     adding.add(FOLDER, KEPT)
-    assert SCALE.is_symlink() and sorted(path.name for path in tmp_path.glob("*elsewhere*")) == ["elsewhere"]
-    assert {f"laptop/{name}": text for name, text in content(tmp_path / "elsewhere").items()} == after
+    total = manifest.size(KEPT)
+    for name in (".published.new", ".published~x.gone"):
+        shutil.copytree(SCALE, KEPT / name)
+    monkeypatch.setattr(adding, "LIMIT", total)
+    adding.add(FOLDER, KEPT)
+    assert [path.name for path in KEPT.iterdir()] == ["laptop"]
+
+
+def test_what_may_be_all_that_is_left_of_an_addition_is_not_deleted(two, capsys):
+    """Between the two renames somebody brought the committed folder back, as was told."""
+    for name in (".laptop.new", ".laptop.old"):
+        shutil.copytree(SCALE, KEPT / name)
+    kept = content(KEPT)
+    said = refused(capsys, "results/laptop")
+    assert "evidence/.laptop.old, evidence/.laptop.new: left behind" in said and "keep the one that you want" in said
+    assert content(KEPT) == kept
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_was_being_deleted_does_not_come_back(again, two, monkeypatch, capsys):
+    """Half of it was taken for the whole."""
+    _, after = two
+
+    def half(folder, real=shutil.rmtree):
+        real(next(path for path in folder.rglob("claims")))
+        raise Stop
+
+    with monkeypatch.context() as patched:
+        patched.setattr(swapping.shutil, "rmtree", half)
+        with pytest.raises(Stop):
+            adding.add(FOLDER, KEPT)
+    if again:
+        shutil.rmtree(SCALE)
+    assert verified(capsys, "--runs", "0")[0] == 1
+    swapping.recover(KEPT)
+    assert content(KEPT) == ({} if again else after)
+
+
+def test_files_without_a_manifest_are_not_added_to(run, capsys):
+    adding.add(FOLDER, KEPT)
+    (SCALE / manifest.NAME).unlink()
+    kept = content(KEPT)
+    assert "delete the folder and add all of its results again" in refused(capsys, "results/laptop")
+    assert content(KEPT) == kept
 
 
 def test_what_lies_about_is_named(run, tmp_path, capsys):
@@ -360,15 +435,32 @@ def test_the_limit_counts_all_that_is_there_afterwards(run, monkeypatch, tmp_pat
 
 
 def test_the_commit_is_that_of_the_code_that_runs_not_of_the_folder_one_is_in(run, tmp_path):
-    def run_git(*arguments):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments], check=True)
+    def git(*arguments):
+        asked = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
 
-    run_git("init", "-q")
+    git("init", "-q")
     Path(".gitignore").write_text("*\n")
-    run_git("add", "-f", ".gitignore")
-    run_git("commit", "-qm", "a cooking recipe")
-    clean, own = adding.provenance.git_state(), adding.provenance.git_state(codegraph.PACKAGE_ROOT)
-    assert clean["dirty"] is False and own["commit"] != clean["commit"]
+    git("add", "-f", ".gitignore")
+    git("commit", "-qm", "a cooking recipe")
+    own = FOLDER / "bo/tiny/held_out/h_nll-pi.json"
+    spec = json.loads(own.read_text())["spec"]
+    resealed(own, git={"commit": COMMIT, "dirty": True}, depends_sha256=code("bo", spec))
+    noted: set[str] = set()
+    try:
+        adding.add(FOLDER, KEPT)
+        noted = set(manifest.read(SCALE)["same_code"].values())
+    except DataError as error:
+        assert "this checkout has changes too" in str(error)  # that of the package
+    assert git("rev-parse", "HEAD") not in noted
+    assert adding.provenance.is_tracked(codegraph.PACKAGE_ROOT) and not adding.provenance.is_tracked(FOLDER)
+
+
+def test_code_that_is_in_no_checkout_vouches_for_nothing(run, tmp_path, monkeypatch):
+    resealed(FOLDER / "bo/tiny/held_out/h_nll-pi.json", git={"commit": COMMIT, "dirty": True})
+    monkeypatch.setattr(adding.provenance, "is_tracked", lambda _: False)
+    with pytest.raises(DataError, match="the code that runs here is in no checkout"):
+        adding.add(FOLDER, KEPT)
 
 
 def test_only_verdicts_on_the_papers_of_the_artefacts_are_added(run):
@@ -401,8 +493,14 @@ def test_a_copy_shares_no_byte_that_is_written(tmp_path):
     assert content(folder) == {"a": b"new", "b": b"old"}
 
 
-def test_the_inventory_of_the_priors_is_unchanged_by_links(run):
+def test_after_an_addition_nothing_shares_a_file_with_what_was(run, tmp_path):
     adding.add(FOLDER, KEPT)
-    assert PRIOR.stat().st_nlink == 1
+    other = SCALE / "priors/tiny/held_out/rand.npz"
+    before = other.stat().st_ino
+    (SCALE / "priors").chmod(0o555)
+    shutil.rmtree(FOLDER)
+    make(tmp_path, seed=1, methods=("h_nll",))
     adding.add(FOLDER, KEPT)
-    assert PRIOR.stat().st_nlink == 1 and len(inventory.take(SCALE.absolute()).records) == 6
+    assert other.stat().st_ino == before and other.stat().st_nlink == 1
+    assert (SCALE / "priors").stat().st_mode & 0o777 == 0o755
+    assert len(inventory.take(SCALE.absolute()).records) == 6

@@ -25,7 +25,7 @@ def recorded(wildcards):
 
     No inputs: a damaged one stops no run, the report says that it is left out.
     """
-    named = sorted(path for end in ("manifest.json", "claims/**/*.csv") for path in Path(EVIDENCE).glob(f"*/{end}"))
+    named = sorted(path for end in ("manifest.json", "claims/**/*.csv") for path in Path(EVIDENCE).glob(f"[!.]*/{end}"))
     return canonical({path.as_posix(): digest(path) if os.access(path, os.R_OK) else "" for path in named})
 
 

@@ -17,7 +17,6 @@ from metabo.evidence.manifest import (
     LARGEST_UNUSED,
     LIMIT,
     LOSSES,
-    NAME,
     ListedFile,
     Manifest,
     below,
@@ -105,7 +104,7 @@ def add(
     folder = root / _scale(kept, results)
     _refuse_overlap(results, folder)
     with swapping.alone(root):
-        swapping.recover(folder)
+        swapping.recover(root)
         return _added(kept, results, folder, trajectories, priors, catalogue or {})
 
 
@@ -123,7 +122,7 @@ def _added(
     bare = [record for record in kept if stage_of(record) in KEPT - stages]
     unkept = [*too_large, *bare]
     gone = {below(record, name) for record in unkept for name in (*record.outputs, *record.logs)}
-    before = read(folder) if (folder / NAME).exists() else None
+    before = read(folder) if folder.is_dir() and any(folder.iterdir()) else None
     same_code = _with_changes(kept, results, before)
     made = {below(one, name): sha for one in kept for name, sha in one.outputs.items()}
     pieces = earlier.planned(files, made, folder, before, earlier.readers(catalogue))
@@ -133,8 +132,8 @@ def _added(
     replaced = sum((folder / name).stat().st_size for name in {*copied, *gone} if (folder / name).is_file())
     _refuse_large(size(folder.parent) - replaced + sum(path.stat().st_size for path in copied.values()), share, folder)
     stored = [record for record in kept if record not in unkept]
-    known, found, left_out = _losses(stored, results, folder, files, gone, before)  # takes minutes
     with swapping.replacing(folder) as stage:
+        known, found, left_out = _losses(stored, results, folder, files, gone, before)
         for name, source in copied.items():
             swapping.put(source, stage / name)
         for name in gone:
@@ -156,10 +155,11 @@ def _added(
 
 def _scale(records: Iterable[StoredSidecar], results: Path) -> str:
     """Return the name of the run's folder as its jobs saw it, which a link or another name does not change."""
-    named = sorted({record.named for record in records if record.outputs})
-    if len(named) > 1:
-        raise DataError(f"{results}: has results of several runs; name the folder of one: {', '.join(named)}")
-    return Path(named[0]).name if named else results.absolute().name
+    places = sorted({(record.named, record.base.as_posix()) for record in records if record.outputs})
+    if any(base != results.absolute().as_posix() for _, base in places) or len(places) > 1:
+        shown = ", ".join(dict.fromkeys(named for named, _ in places))
+        raise DataError(f"{results}: is not the folder of one run, its jobs wrote to {shown}; name one of these")
+    return Path(places[0][0]).name if places else results.absolute().name
 
 
 def _refuse_overlap(results: Path, folder: Path) -> None:
@@ -183,20 +183,24 @@ def _losses(
     """
     path = folder / LOSSES
     if before and path.is_file() and before["files"].get(LOSSES) == _listed(path):
-        known = losses.read(path)
-        same = {name for name in files if name in before["files"] and _listed(files[name]) == before["files"][name]}
-        return known, *losses.of_results(stored, results, {place.priors for place in known} & same)
+        same = {name for name in files if before["files"].get(name) == _listed(files[name])}
+        known = {at: nll for at, nll in losses.read(path).items() if at.priors in same or at.priors not in files}
+        return known, *losses.of_results(stored, results, {at.priors for at in known})
+    stay = {name: one for name, one in (before["files"] if before else {}).items() if name not in {*files, *gone}}
     rest = [
         one
         for one in inventory.take(folder.absolute()).records
-        if stage_of(one) in PRIORS and not {below(one, name) for name in one.outputs} & {*files, *gone}
+        if stage_of(one) in PRIORS and {below(one, name) for name in one.outputs} & set(stay)
     ]
-    rest = [one for one in rest if all(one.located(name).is_file() for name in one.outputs)]
+    for name in (below(one, name) for one in rest for name in one.outputs):
+        if not (folder / name).is_file() or _listed(folder / name) != stay[name]:
+            raise DataError(f"{folder / name}: not as it was added, nor is {path}, which has its losses; {BACK}")
     again, lost = losses.of_results(rest, results)
     if lost:
         raise DataError(
             f"{path}: missing, damaged or edited since it was added, and the tables of {lost} files of priors are not "
-            f"in {results}, so that it cannot be made again; {BACK}"
+            f"in {results}, so that it cannot be made again; get it back from version control (git checkout), or add a "
+            "run that has these tables"
         )
     return again, *losses.of_results(stored, results)
 
@@ -223,7 +227,9 @@ def _with_changes(records: Iterable[StoredSidecar], results: Path, before: Manif
         if before and name in noted and before["files"].get(name) == _listed(record.path):
             found[name] = noted[name]
             continue
-        if not is_clean(here):
+        if not here["commit"] or not provenance.is_tracked(codegraph.PACKAGE_ROOT):
+            why = "the code that runs here is in no checkout (an installed package); call it with that of a clone"
+        elif not is_clean(here):
             why = "this checkout has changes too, so that it cannot tell; commit them and add again"
         elif not (_same_code(record) and _same_files(record)):
             why = (

@@ -6,7 +6,6 @@ its checksum, and is sealed by a checksum of itself.
 """
 
 import json
-import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NotRequired, TypedDict, cast
@@ -70,7 +69,7 @@ def folders(root: Path) -> list[Path]:
     any of them has, those included that an addition was about to replace when it was stopped."""
     if _is_kept(root):
         return [root]
-    stopped = {swapping.meant(path) for path in swapping.left_over(root)}
+    stopped = {swapping.meant(path) for path in swapping.left_over(root) if path.suffix == swapping.OLD}
     there = {path for path in root.glob("*") if path.is_dir() and not path.name.startswith(".")} | stopped
     return sorted(there) if stopped or any(_is_kept(path) for path in there) else []
 
@@ -80,12 +79,11 @@ def _is_kept(folder: Path) -> bool:
 
 
 def size(root: Path, without: Collection[Path] = ()) -> int:
-    """Return the bytes of all files below a folder, those of linked folders included, but for some folders in it."""
-    found = 0
-    for place, below, names in os.walk(root, followlinks=True):
-        below[:] = [name for name in below if Path(place, name) not in without]
-        found += sum(path.stat().st_size for path in (Path(place, name) for name in names) if path.is_file())
-    return found
+    """Return the bytes of all files below a folder, those of linked folders included, but for some folders in it and
+    what interrupted additions have left."""
+    without = {*without, *swapping.left_over(root)}
+    files, _ = inventory.walk(root)
+    return sum(path.stat().st_size for path in files if path.is_file() and without.isdisjoint(path.parents))
 
 
 def write(folder: Path, manifest: Manifest) -> None:
@@ -96,6 +94,12 @@ def write(folder: Path, manifest: Manifest) -> None:
 def read(folder: Path) -> Manifest:
     """Read the manifest. Raises DataError if it is missing, unreadable, of another schema, or edited by hand."""
     path = folder / NAME
+    new, old = swapping.beside(folder)
+    if old.exists() and not folder.exists():
+        raise DataError(
+            f"{folder}: `metabo evidence add` was interrupted while it replaced this folder; run it again, or rename "
+            f"{new if new.exists() else old} to {folder}"
+        )
     try:
         content = json.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -133,10 +137,10 @@ def flaws(folder: Path, manifest: Manifest) -> list[Flaw]:
 def strays(root: Path) -> list[Flaw]:
     """Return what lies beside the folders of recorded results and belongs to none of them."""
     left = [
-        Flaw(DAMAGED, path.as_posix(), "left by an addition that was stopped", "say `metabo evidence add` again")
+        Flaw(DAMAGED, path.as_posix(), "left behind by an interrupted `metabo evidence add`", swapping.AGAIN)
         for path in swapping.left_over(root)
     ]
-    loose = sorted(path for path in root.glob("*") if not path.is_dir() and path.name != README)
+    loose = sorted(path for path in root.glob("[!.]*") if not path.is_dir() and path.name != README)
     return left + [Flaw(DAMAGED, path.as_posix(), "belongs to no recorded results", "delete it") for path in loose]
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metabo.errors import DataError
-from metabo.evidence import manifest
+from metabo.evidence import manifest, swapping
 from metabo.evidence.adding import KEPT
 from metabo.evidence.describing import runs_same_code
-from metabo.evidence.manifest import NAME, below
+from metabo.evidence.manifest import below
 from metabo.plan import digests
 from metabo.plan.chain import PlannedJob
 from metabo.records import inventory
@@ -57,7 +57,7 @@ def restore(kept: Path, jobs: Iterable[PlannedJob], results: Path) -> Restored:
     `jobs` lists each job after those that it waits for (`chain.behind`). Raises DataError, and copies nothing, if the
     recorded results are missing or not as they were added.
     """
-    if not (kept / NAME).exists():
+    if not kept.exists() and not swapping.beside(kept)[1].exists():
         raise DataError(f"{kept}: nothing is kept of this scale; `metabo evidence list` shows what is")
     manifest.checked(kept)
     digests.record()  # files that a later plan would write would be newer than what they stand for

@@ -1,23 +1,27 @@
-"""Replace a folder of recorded results as a whole: whoever is stopped in between leaves the old one or the new one, and
-of two that add at once the second is told to wait."""
+"""Replace a folder of recorded results as a whole: whoever is interrupted leaves the old one or the new one, and of two
+that add at once the second is told so."""
 
 import fcntl
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from metabo.errors import DataError
+from metabo.errors import DataError, MetaboError
 from metabo.records.files import unwritable
 
-ENDS = (NEW, OLD) = ".new", ".old"
-"""The ends of the hidden folders next to a folder that is being replaced: what takes its place, and what it was."""
+ENDS = (NEW, OLD, GONE) = ".new", ".old", ".gone"
+"""The ends of the hidden folders beside one that is being replaced: what takes its place, what it was, and what is
+being deleted. The first two are never deleted under these names, so that an `.old` is always whole."""
+AGAIN = "run `metabo evidence add` again"
 
 
 @contextmanager
 def alone(root: Path) -> Iterator[None]:
-    """Hold the folder of all recorded results, and make it if need be, so that no other process adds to it meanwhile.
+    """Hold the folder of all recorded results, and make it if need be, so that no other process on this machine adds to
+    it meanwhile.
 
     Raises DataError if one does, or if the folder cannot be made.
     """
@@ -27,16 +31,16 @@ def alone(root: Path) -> Iterator[None]:
         handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         raise DataError(
-            f"{root}: cannot be a folder of recorded results ({error.strerror}); name another one"
-        ) from None
+            f"{root}: cannot be a folder of recorded results ({error.strerror}); choose another with --to"
+        ) from error
     try:
         _lock(handle, root)
         yield
     finally:
-        os.close(handle)
         if made:
             with suppress(OSError):
                 root.rmdir()  # nothing was added
+        os.close(handle)
 
 
 def _lock(handle: int, root: Path) -> None:
@@ -44,71 +48,104 @@ def _lock(handle: int, root: Path) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise DataError(
-            f"{root}: another `metabo evidence add` is adding to it; say it again when it has ended"
+            f"{root}: another `metabo evidence add` is running; run this again when it has finished"
         ) from None
     except OSError:
         return  # a file system without locks
+    if not (root.exists() and os.path.samestat(os.fstat(handle), root.stat())):  # another one made it, and removed it
+        raise DataError(f"{root}: another `metabo evidence add` was running; run this again")
 
 
 def left_over(root: Path) -> list[Path]:
-    """Return what additions that were stopped have left in the folder of all recorded results."""
+    """Return what interrupted additions have left in the folder of all recorded results."""
     return sorted(path for path in root.glob(".*") if path.suffix in ENDS and path.is_dir())
 
 
 def meant(left: Path) -> Path:
     """Return the folder that something of `left_over` was to become, or was."""
-    return left.with_name(left.stem.removeprefix("."))
+    name = left.stem.removeprefix(".")
+    return left.with_name(name.rpartition("~")[0] if left.suffix == GONE else name)
 
 
-def recover(folder: Path) -> None:
-    """Bring a folder back if an addition was stopped after it was moved away, and delete what others have left.
+def recover(root: Path) -> None:
+    """Bring back folders of which an addition was interrupted after it had moved them away, and delete what others have
+    left.
 
-    Call it only while no other process adds (`alone`).
+    Call it only while no other process adds (`alone`). Raises DataError if a folder is there, with both that it was to
+    be swapped with, since one of these may be all that is left of an earlier addition.
     """
-    new, old = _beside(folder)
-    if old.exists() and not _real(folder).exists():
-        (new if new.exists() else old).rename(_real(folder))  # `new` was complete before the old one moved
-    for left in (new, old):
-        shutil.rmtree(left, ignore_errors=True)
+    left = left_over(root)
+    for folder in dict.fromkeys(map(meant, left)):
+        new, old = beside(folder)
+        if folder.exists() and new.exists() and old.exists():
+            raise DataError(
+                f"{old}, {new}: left behind by an interrupted `metabo evidence add`, and {folder} is there again; keep "
+                f"the one that you want as {folder}, and delete the others"
+            )
+        with _told(folder):
+            if old.exists() and not folder.exists():
+                (new if new.exists() else old).rename(folder)  # `new` was complete before the old one moved
+    for path in left:
+        _discard(path)
 
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
     """Yield a copy of a folder, or an empty one, which takes its place at the end. If anything fails, the folder stays
-    as it was. Files of the copy may be replaced and deleted, but not written to: they may be links to the old ones.
+    as it was. Files of the copy may be replaced and deleted, but not written to: they are links to the old ones.
 
-    Raises DataError, or MetaboError with the free space, for what cannot be read or written.
+    Raises DataError for a folder that is a link and for what cannot be read or written, and MetaboError with the free
+    space if the disk is full.
     """
-    new, old = _beside(folder)
-    real = _real(folder)
+    if folder.is_symlink():
+        raise DataError(f"{folder}: is a link; add to where it leads, or put the folder itself in its place")
+    new, old = beside(folder)
+    with _told(folder):
+        try:
+            if folder.exists():
+                shutil.copytree(folder, new, symlinks=True, copy_function=_linked)
+                _writable(new)
+            else:
+                new.mkdir(parents=True)
+            yield new
+            os.sync()  # after a power cut, too, the folder is the old one or the new one
+            if folder.exists():
+                folder.rename(old)
+            new.rename(folder)
+            _to_disk(folder.parent)
+        except BaseException as error:
+            said = (
+                _message(error, folder) if isinstance(error, OSError) else None
+            )  # with the space before the next line
+            if old.exists() and not folder.exists():
+                old.rename(folder)
+            _discard(new)
+            if said:
+                raise said from error
+            raise
+    _discard(old)
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
     try:
-        if real.exists():
-            shutil.copytree(real, new, copy_function=_linked)
-        else:
-            new.mkdir(parents=True)
-        yield new
-        os.sync()  # after a power cut, too, the folder is the old one or the new one
-        if real.exists():
-            real.rename(old)
-        new.rename(real)
-    except BaseException as error:
-        if old.exists() and not real.exists():
-            old.rename(real)
-        shutil.rmtree(new, ignore_errors=True)
-        if isinstance(error, OSError | shutil.Error):
-            raise _told(error, folder) from error
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+        yield
+    except OSError as error:
+        raise _message(error, folder) from error
 
 
-def _told(error: OSError, folder: Path) -> Exception:
+def _message(error: OSError, folder: Path) -> MetaboError:
     """Return the message for a file that cannot be read or written."""
-    path = error.filename or folder
     if isinstance(error, shutil.Error):  # of several files; the first is enough
-        path, _, reason = error.args[0][0]
-        return DataError(f"{path}: cannot be copied ({reason}); {folder} is as it was")
+        source, _, reason = error.args[0][0]
+        return DataError(
+            f"{source}: cannot be copied ({reason}); {folder} is as it was. Check the free space and the permissions "
+            f"there, and {AGAIN}"
+        )
+    path = error.filename2 or error.filename or folder
     return unwritable(path, error) or DataError(
-        f"{path}: cannot be read or written ({error.strerror}); {folder} is as it was"
+        f"{path}: cannot be read or written ({error.strerror}); {folder} is as it was. Give yourself the right to, and "
+        f"{AGAIN}"
     )
 
 
@@ -126,12 +163,35 @@ def _linked(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-def _real(folder: Path) -> Path:
-    """Return where a folder is, which may be a link."""
-    return folder.resolve() if folder.is_symlink() else folder
+def _discard(folder: Path) -> None:
+    """Delete a folder that nobody needs, under a name that says so: an interruption leaves nothing that looks whole.
+
+    What cannot be deleted stays, and `metabo verify` names it.
+    """
+    with suppress(OSError):
+        if folder.exists() and folder.suffix != GONE:
+            place = tempfile.mkdtemp(prefix=f".{meant(folder).name}~", suffix=GONE, dir=folder.parent)
+            folder = folder.rename(Path(place, folder.name)).parent
+        _writable(folder)
+        shutil.rmtree(folder)
 
 
-def _beside(folder: Path) -> tuple[Path, Path]:
-    real = _real(folder)
-    new, old = (real.with_name(f".{real.name}{end}") for end in ENDS)
+def _writable(folder: Path) -> None:
+    """Let the owner change what folders hold: those of a copy have the permissions of the old ones."""
+    for place, _, _ in os.walk(folder):
+        with suppress(OSError):
+            os.chmod(place, 0o755)
+
+
+def _to_disk(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def beside(folder: Path) -> tuple[Path, Path]:
+    """Return where what takes the place of a folder is made, and where the folder goes meanwhile."""
+    new, old = (folder.with_name(f".{folder.name}{end}") for end in (NEW, OLD))
     return new, old

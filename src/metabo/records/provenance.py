@@ -135,6 +135,15 @@ def git_state(folder: Path | None = None) -> dict[str, str | bool | None]:
     return {"commit": run("rev-parse", "HEAD"), "dirty": None if changes is None else bool(changes)}
 
 
+def is_tracked(folder: Path) -> bool:
+    """Tell whether a folder has files that the checkout that it is in keeps."""
+    try:
+        done = subprocess.run(["git", "ls-files", "."], capture_output=True, timeout=30, cwd=folder)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0 and bool(done.stdout)
+
+
 def _versions() -> dict[str, str]:
     return {name: metadata.version(name) for name in PACKAGES}
 
