@@ -28,7 +28,7 @@ import dataclasses
 from metabo.tuner import journal
 more = journal.more
 journal.more = lambda path, content, known: more(path, content[: content.rfind(b"\\n") + 1], known)""",
-    "names that are not waited for": "store._to_disk = lambda folder: None",
+    "names that are not waited for": "store.to_disk = lambda folder: None",
     "a record that names what is not there yet": """
 import os
 def publish(folder, record, prior):

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from metabo.errors import DataError, MetaboError
+from metabo.records.disk import to_disk
 from metabo.records.files import unwritable
 
 ENDS = (NEW, OLD, GONE) = ".new", ".old", ".gone"
@@ -112,11 +113,10 @@ def replacing(folder: Path) -> Iterator[Path]:
             if folder.exists():
                 folder.rename(old)
             new.rename(folder)
-            _to_disk(folder.parent)
+            to_disk(folder.parent)
         except BaseException as error:
-            said = (
-                _message(error, folder) if isinstance(error, OSError) else None
-            )  # with the space before the next line
+            # The message has the free space, so it is made before the copy is deleted.
+            said = _message(error, folder) if isinstance(error, OSError) else None
             if old.exists() and not folder.exists():
                 old.rename(folder)
             _discard(new)
@@ -164,10 +164,8 @@ def _linked(source: str, target: str) -> None:
 
 
 def _discard(folder: Path) -> None:
-    """Delete a folder that nobody needs, under a name that says so: an interruption leaves nothing that looks whole.
-
-    What cannot be deleted stays, and `metabo verify` names it.
-    """
+    """Rename a folder that is no longer needed, then delete it, so that an interruption leaves nothing that looks
+    complete. What cannot be deleted stays, and `metabo verify` names it."""
     with suppress(OSError):
         if folder.exists() and folder.suffix != GONE:
             place = tempfile.mkdtemp(prefix=f".{meant(folder).name}~", suffix=GONE, dir=folder.parent)
@@ -181,14 +179,6 @@ def _writable(folder: Path) -> None:
     for place, _, _ in os.walk(folder):
         with suppress(OSError):
             os.chmod(place, 0o755)
-
-
-def _to_disk(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def beside(folder: Path) -> tuple[Path, Path]:

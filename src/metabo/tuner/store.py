@@ -20,6 +20,7 @@ from pathlib import Path
 
 from metabo.data.history.description import Description
 from metabo.errors import ConfigError, DataError, printable
+from metabo.records.disk import to_disk
 from metabo.records.files import append, digest, remove_scratch, write_text
 from metabo.tuner import formats, journal
 from metabo.tuner.formats import StoredRecord, StudyRecord
@@ -105,7 +106,7 @@ def publish(folder: Path, record: StudyRecord, prior: Path) -> None:
     checksum = digest(prior)
     name = f"prior-{checksum[:12]}.npz"
     os.replace(prior, folder / name)
-    _to_disk(folder)  # before a record names it
+    to_disk(folder)  # before a record names it
     write_text(folder / RECORD, formats.record_text(record, name, checksum))
     for old in folder.glob("prior-*.npz"):
         if old.name != name:
@@ -244,16 +245,7 @@ def _make(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for one in new:
         with suppress(PermissionError):  # a folder that is writable but not readable
-            _to_disk(one.parent)
-
-
-def _to_disk(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+            to_disk(one.parent)
 
 
 def _json(path: Path, remedy: str) -> object:
