@@ -98,7 +98,12 @@ def _parser() -> argparse.ArgumentParser:
         choices=("add", "list", "restore"),
         help="add the results of a run, list what is kept, or restore results so that a run goes on from them",
     )
-    keeping.add_argument("results", nargs="?", type=Path, help="results of one run, e.g. results/laptop")
+    keeping.add_argument(
+        "results",
+        nargs="?",
+        type=Path,
+        help="results of one run, e.g. results/laptop; list: recorded results, of all scales or of one (evidence)",
+    )
     keeping.add_argument("--artefacts", nargs="+", default=[], help="add what these were made from (default: all)")
     keeping.add_argument(
         "--without-trajectories", action="store_true", help="add: of BO keep the records alone, with their checksums"
@@ -193,7 +198,9 @@ def _evidence(args: argparse.Namespace) -> list[str]:
     from metabo.plan import catalogue
 
     if args.action == "list":
-        return listing.lines(args.to)
+        if args.results and not args.results.is_dir():
+            raise DataError(f"{args.results}: there is no such folder; recorded results are in {args.to}")
+        return listing.lines(args.results or args.to)
     if args.results is None:
         raise DataError(f"metabo evidence {args.action}: name the results of one run, e.g. results/laptop")
     if args.action == "restore":

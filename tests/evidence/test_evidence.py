@@ -365,8 +365,20 @@ def test_list_says_where_nothing_is_kept(tmp_path, monkeypatch, capsys):
     main(["evidence", "list"])
     assert "evidence: nothing is kept yet; `metabo evidence add results/laptop` keeps a run" in capsys.readouterr().out
     with pytest.raises(SystemExit):
+        main(["evidence", "list", "elsewhere"])
+    assert "elsewhere: there is no such folder; recorded results are in evidence" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
         main(["evidence", "add"])
     assert "name the results of one run, e.g. results/laptop" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [["elsewhere"], ["elsewhere/laptop"], ["--to", "elsewhere"]])
+def test_list_shows_the_folder_that_is_named(tmp_path, monkeypatch, capsys, given):
+    make(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    adding.add(FOLDER, Path("elsewhere"))
+    main(["evidence", "list", *given])
+    assert capsys.readouterr().out.startswith("elsewhere/laptop: ")
 
 
 def test_methods_that_fit_in_every_step_are_compared_by_checksum_alone(tmp_path, monkeypatch, capsys):
