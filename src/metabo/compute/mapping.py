@@ -1,7 +1,8 @@
 """Map a function over many entries, one after another, with one compiled program that handles a stretch of them per
 call.
 
-Between two stretches the job can report its progress.
+Between two stretches the job can report its progress, and keep what is finished, so that it goes on from there if it is
+stopped (`metabo.compute.checkpoint`).
 """
 
 import time
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 from jaxtyping import Array, Int, PyTree
 
-from metabo.compute import progress
+from metabo.compute import checkpoint, progress
 
 SECONDS = 5.0
 """How many seconds a stretch should take: long compared with the overhead of a call, short for whoever watches the
@@ -33,13 +34,18 @@ def one_by_one(run: Callable[..., PyTree], entries: PyTree, shared: tuple[PyTree
     first_entry = jax.tree.map(lambda leaf: leaf[0], entries)
     shape = eqx.filter_eval_shape(_one, run, first_entry, shared)
     done = jax.tree.map(lambda leaf: jnp.zeros((count, *leaf.shape), leaf.dtype), shape)
-    first, length = 0, 1
+    kept = checkpoint.Loop(what, jax.tree.leaves(done))
+    first, length = kept.first, 1
+    if kept.leaves is not None:
+        done = jax.tree.unflatten(jax.tree.structure(done), map(jnp.asarray, kept.leaves))
     with progress.counted(what, count) as advance:
         while first < count:
             started, last = time.monotonic(), min(first + length, count)
             done = _stretch(run, entries, shared, done, jnp.asarray(first), jnp.asarray(last))
             jax.block_until_ready(done)
             advance(last)
+            if kept.due():
+                kept.keep(last, jax.tree.leaves(done))
             pace = (time.monotonic() - started) / (last - first)
             first, length = last, max(1, int(SECONDS / max(pace, 1e-6)))
     return done

@@ -3,7 +3,8 @@
 A job depends on the digests of the modules that it runs, not on their files. A comment, a docstring, formatting, the
 order of imports, or moving a module changes no digest. A changed constant does, and so does calling a function of the
 same name from another module, because a reference to another module includes that module's content. A reference to the
-bookkeeping includes no content, because that cannot change a result.
+bookkeeping includes no content, because that cannot change a result. A change that is listed as changing no result
+(`metabo.plan.equivalent`) changes no digest either.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from metabo.errors import MetaboError
-from metabo.plan import codegraph, snapshot
+from metabo.plan import codegraph, equivalent, snapshot
 from metabo.plan.syntax import REFERENCE
 from metabo.records.files import digest as file_digest
 
@@ -136,16 +137,22 @@ def require_planned(planned: str, paths: Iterable[Path], folder: Path = FOLDER) 
     )
 
 
+def plain(path: Path) -> tuple[str | None, str | None]:
+    """Return the hashes of a module as it is, whatever `metabo.plan.equivalent` lists: of what it contains, and of that
+    with all it refers to. Raises MetaboError as `of` does."""
+    return _hashed(path, lambda _: ""), _hashed(path, _content)
+
+
 @cache
 def _digest(path: Path) -> str | None:
-    return _hashed(path, _content)
+    return equivalent.before(_hashed(path, _content))
 
 
 @cache
 def _content(path: Path) -> str | None:
     """Hash a module's syntax with the names that it refers to, but without their digests, because imports may form a
     cycle."""
-    return _hashed(path, lambda _: "")
+    return equivalent.before(_hashed(path, lambda _: ""))
 
 
 def _hashed(path: Path, content: Callable[[Path], str | None]) -> str | None:

@@ -19,6 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+from metabo.compute import checkpoint
 from metabo.records.checksums import MADE, log_start, sealed
 from metabo.records.files import Json, canonical, digest, write_text
 
@@ -69,10 +70,11 @@ def write_sidecar(
 
     `inputs`: checksum by path, taken before the work (`checksums.checksums`). `code`: one hash over the digests of the
     modules that ran (`digests.together`). `logs`: the job's logs, as written so far. `granted` is what
-    `cores.own_cores` returned, `extra` what the stage adds (seeds, last losses, counts). Raises ValueError if keys of
-    `extra` repeat the standard ones.
+    `cores.own_cores` returned, `extra` what the stage adds (seeds, last losses, counts). The seconds count those of
+    earlier attempts that the job goes on from, which `resumed` names. Raises ValueError if keys of `extra` repeat the
+    standard ones.
     """
-    wall = round(time.monotonic() - started.seconds, 3)
+    wall, before = time.monotonic() - started.seconds, checkpoint.earlier()
     finished = started.clock + datetime.timedelta(seconds=wall)
     record: dict[str, object] = {
         "schema": SCHEMA,
@@ -92,10 +94,11 @@ def write_sidecar(
         **granted,
         "started": started.clock.isoformat(timespec="seconds"),
         "finished": finished.isoformat(timespec="seconds"),
-        "wall_s": wall,
-        "cpu_s": round(_cpu_seconds(), 3),
+        "wall_s": round(before.wall_s + wall, 3),
+        "cpu_s": round(before.cpu_s + checkpoint.cpu_seconds(), 3),
         "compile_s": round(sum(_compile_seconds), 3) if "jax" in sys.modules else None,
         "peak_bytes": _peak_bytes(),
+        **({"resumed": before._asdict()} if before.attempts else {}),
     }
     repeated = sorted(set(record) & set(extra))
     if repeated:
@@ -156,13 +159,6 @@ def _device() -> dict[str, Json]:
     devices = jax.devices()
     described = {"platform": devices[0].platform, "kind": devices[0].device_kind, "count": len(devices)}
     return {"device": described, "x64": bool(jax.config.jax_enable_x64)}
-
-
-def _cpu_seconds() -> float:
-    """Return the CPU seconds of this process since its start and of its children that have ended. Unlike wall time,
-    this does not grow when others use the same cores."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def _peak_bytes() -> int:

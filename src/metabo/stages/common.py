@@ -8,10 +8,11 @@ import sys
 import zipfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from metabo.compute import cores, progress
+from metabo.compute import checkpoint, cores, progress
 from metabo.errors import ConfigError, MetaboError
 from metabo.plan import codegraph, digests, preflight, typed
 from metabo.records import files, provenance
@@ -37,7 +38,8 @@ def main(
     roots: Callable[[Namespace, Spec], list[str]] | None = None,
     argv: list[str] | None = None,
 ) -> None:
-    """Run one stage: parse, pin the cores, check the inputs, work, write the sidecar.
+    """Run one stage: parse, pin the cores, check the inputs, work, write the sidecar. A stage that was stopped goes on
+    from what its loops had finished (`metabo.compute.checkpoint`).
 
     Every stage has --spec JSON, --out PATH, --threads N, --gpu 0|1, --code DIGEST and --sidecar PATH (default: --out
     with .json).
@@ -126,6 +128,7 @@ def _run(stage: str, args: Namespace, work: Callable[[], Outcome], roots: list[s
         if not Path(path).exists():
             raise MetaboError(f"{path}: input file does not exist; make it first")
     before = checksums(inputs)
+    checkpoint.begin(_identity(stage, args, before, digests.together(depends)), _paths(args, "out")[0])
     outcome = dict(work())
     made = outcome.pop("outputs", ())
     assert isinstance(made, list | tuple)
@@ -142,6 +145,13 @@ def _run(stage: str, args: Namespace, work: Callable[[], Outcome], roots: list[s
         extra=outcome,
         logs=_logs(args),
     )
+    checkpoint.end()
+
+
+def _identity(stage: str, args: Namespace, inputs: Mapping[str, str], depends: str) -> str:
+    """Return what two attempts of a job must share if one is to go on from the other."""
+    versions = [metadata.version(name) for name in ("jax", "jaxlib", "numpy")]
+    return files.canonical([stage, args.spec, _paths(args, "out"), inputs, depends, versions, args.gpu])
 
 
 def _write_archives_alike() -> None:

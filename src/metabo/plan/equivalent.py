@@ -1,0 +1,36 @@
+"""Changes of code that changed no result: jobs keep the digests that they had before, so nothing is made again.
+
+A module that many jobs run cannot be given, say, a clearer error otherwise without all recorded results being of other
+code. An entry says why the results are the same, and which test shows it. It holds for one version of a module: the
+next edit has another hash, and everything that runs the module is made again, unless that edit has an entry too.
+`python -m tests.plan.test_equivalent` prints the hashes of what was edited.
+"""
+
+from typing import NamedTuple
+
+
+class Change(NamedTuple):
+    """A change of a module (its path in the package): the hashes before and since, of what it contains and of that
+    with all it refers to (`metabo.plan.digests`), and why no result differs."""
+
+    module: str
+    content: tuple[str, str]
+    digest: tuple[str, str]
+    why: str
+
+
+CHANGES = (
+    Change(
+        "compute/mapping.py", ("765ccdce5ad9137b", "37d179e2cfb7322b"), ("765ccdce5ad9137b", "37d179e2cfb7322b"),
+        "It keeps what a loop has finished, between two calls of the same program: tests/compute/test_checkpoint.py",
+    ),
+)  # fmt: skip
+
+
+def before(value: str | None, changes: tuple[Change, ...] = CHANGES) -> str | None:
+    """Return the hash that a module had before the changes that changed no result."""
+    for change in reversed(changes):
+        for old, new in (change.content, change.digest):
+            if value == new:
+                value = old
+    return value
