@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 FOLDER = Path(".cache/unfinished")
-"""The folder of what jobs have not finished, next to the results; each job has a folder in it, named by its identity."""
+"""The folder of what jobs have not finished, next to the results; each job has one in it, named by its identity."""
 JOB = "job.json"
 """The file that says which job a folder is of, and what its earlier attempts have cost."""
 EVERY = 60.0
@@ -92,7 +92,8 @@ class Loop:
             self.first, self.leaves = found
             if not _job.used:
                 _job.used = True
-                print(f"goes on from an earlier attempt ({self.first} {what} were finished)", file=sys.stderr, flush=True)
+                said = f"goes on from an earlier attempt ({self.first} {what} were finished)"
+                print(said, file=sys.stderr, flush=True)
 
     def due(self) -> bool:
         """Return whether it is time to keep the results."""
@@ -129,9 +130,10 @@ def cpu_seconds() -> float:
 
 def _packed(what: str, first: int, leaves: Sequence[np.ndarray]) -> bytes:
     """Return the results of a loop as one archive, behind a checksum of it."""
-    arrays = {f"leaf{i:04d}": leaf for i, leaf in enumerate(leaves)}
+    arrays = {"what": np.asarray(what), "first": np.asarray(first)}
+    arrays |= {f"leaf{i:04d}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
     packed = io.BytesIO()
-    np.savez(packed, what=np.asarray(what), first=np.asarray(first), **arrays)
+    np.savez(packed, allow_pickle=False, **arrays)
     content = packed.getvalue()
     return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
 
@@ -161,8 +163,10 @@ def _read_job(file: Path) -> dict[str, object]:
 
 
 def _spent(job: dict[str, object]) -> Spent:
-    values = [job.get(name) for name in Spent._fields]
-    return Spent(*values) if all(isinstance(value, int | float) for value in values) else Spent()
+    attempts, wall, cpu = (job.get(name) for name in Spent._fields)
+    if isinstance(attempts, int) and isinstance(wall, int | float) and isinstance(cpu, int | float):
+        return Spent(attempts, wall, cpu)
+    return Spent()
 
 
 def _replace(file: Path, content: bytes) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metabo.errors import DataError
-from metabo.evidence import earlier, losses, selecting, swapping
+from metabo.evidence import earlier, losses, selecting, swapping, unfinished
 from metabo.evidence.describing import describe, runs_same_code, stage_of
 from metabo.evidence.losses import Losses
 from metabo.evidence.manifest import (
@@ -57,6 +57,7 @@ class Added(NamedTuple):
     without_table: int = 0
     without_prior: int = 0
     earlier: Sequence[str] = ()
+    unfinished: int = 0
 
     @property
     def line(self) -> str:
@@ -68,6 +69,7 @@ class Added(NamedTuple):
         rest = lost * (self.without_loss > 0) + left * (self.not_kept > 0) + also * (self.with_changes > 0)
         rest += bare * (self.without_table > 0)
         rest += f"; of {self.without_prior} files of priors the records alone" * (self.without_prior > 0)
+        rest += f"; of {self.unfinished} unfinished jobs what they have finished" * (self.unfinished > 0)
         first = ", ".join(self.earlier[:SHOWN])
         first += f" and {len(self.earlier) - SHOWN} more" if len(self.earlier) > SHOWN else ""
         rest += f"; not judged in this run, so as judged before: {first}" if self.earlier else ""
@@ -83,7 +85,8 @@ def add(
     catalogue: Mapping[str, CatalogueEntry] | None = None,
 ) -> Added:
     """Add the results of one run, `results/{scale}`, to `root/{scale}`. Files that are already there are kept or
-    replaced, all of them at once: if this is stopped or raises an error, the folder is as it was.
+    replaced, all of them at once: if this is stopped or raises an error, the folder is as it was. What long jobs that
+    were stopped have finished is added too.
 
     `artefacts`: names of the artefacts whose inputs are added, with the verdicts on their papers; () for all results.
     `trajectories`: whether the tables of BO are kept, or of these the records alone, with their checksums; `priors`:
@@ -125,6 +128,11 @@ def _added(
     before = read(folder) if folder.is_dir() and any(folder.iterdir()) else None
     same_code = _with_changes(kept, results, before)
     made = {below(one, name): sha for one in kept for name, sha in one.outputs.items()}
+    outputs = {name for one in kept for name in one.outputs}
+    started = unfinished.of_run(results, kept[0].named, outputs)
+    for one in started:
+        files |= one.placed
+    gone |= unfinished.ended(folder, started, outputs)
     pieces = earlier.planned(files, made, folder, before, earlier.readers(catalogue))
     gone |= set(pieces.gone)
     copied = {**{new: folder / old for new, old in pieces.moved.items()}, **files}
@@ -149,7 +157,7 @@ def _added(
     return Added(
         folder, len(_all(folder)), size(folder), left_out, len(too_large), len(same_code),
         sum(stage_of(record) in TRAJECTORIES for record in bare), sum(stage_of(record) in PRIORS for record in bare),
-        pieces.claims,
+        pieces.claims, len(started),
     )  # fmt: skip
 
 

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from metabo.evidence import manifest
+from metabo.evidence import manifest, unfinished
 from metabo.evidence.describing import outdated
+from metabo.plan import equivalent
 from metabo.records import inventory
 
 SHOWN = 6
@@ -23,6 +24,8 @@ def lines(root: Path) -> list[str]:
             f"  made on: {'; '.join(kept['machines'])}; added on {'; '.join(kept['added_on'])}",
             *(f"  {benchmark}: {source}" for benchmark, source in kept["sources"].items()),
             *_old(folder),
+            *_equivalent(),
+            *(f"  unfinished: {one.out}" for one in unfinished.listed(folder / unfinished.PLACE)),
         ]
     return found or [f"{root}: nothing is kept yet; `metabo evidence add results/laptop` keeps a run"]
 
@@ -32,6 +35,13 @@ def _old(folder: Path) -> list[str]:
     old = outdated(inventory.take(folder.absolute()).records)
     shown = ", ".join(old[:SHOWN]) + (f" and {len(old) - SHOWN} more" if len(old) > SHOWN else "")
     return [f"  made by other code than the present, run these again and add them: {shown}"] if old else []
+
+
+def _equivalent() -> list[str]:
+    """Return a line that names the modules whose changes are listed as changing no result, if there are any."""
+    modules = dict.fromkeys(change.module for change in equivalent.CHANGES)
+    where = "src/metabo/plan/equivalent.py says why"
+    return [f"  counted as the present code though changed since, {where}: {', '.join(modules)}"] if modules else []
 
 
 def _short(commits: list[str]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from metabo.errors import DataError
-from metabo.evidence import manifest, swapping
+from metabo.evidence import manifest, swapping, unfinished
 from metabo.evidence.adding import KEPT
 from metabo.evidence.describing import runs_same_code
 from metabo.evidence.manifest import below
@@ -29,19 +29,23 @@ INPUTS = "read what is not here, or something else"
 
 class Restored(NamedTuple):
     """What was restored: the folder, the number of jobs whose results were copied, the number whose results were
-    already there, the numbers of jobs left out, by reason, and the tables that must be made first."""
+    already there, the numbers of jobs left out, by reason, the tables that must be made first, and the number of
+    unfinished jobs that go on from what they had finished."""
 
     folder: Path
     jobs: int
     there: int
     left: Counter[str]
     tables: list[str]
+    unfinished: int = 0
 
     @property
     def lines(self) -> list[str]:
         """What the user reads."""
         said = f"{self.folder}: results of {self.jobs:,} jobs are back; those of {self.there:,} were there"
         found = ["; ".join([said, *(f"{count:,} not, since they {why}" for why, count in sorted(self.left.items()))])]
+        if self.unfinished:
+            found.append(f"Unfinished jobs that go on from what they had finished: {self.unfinished}")
         if self.tables:
             more = f" (and {len(self.tables) - SHOWN} more)" if len(self.tables) > SHOWN else ""
             first = " ".join(self.tables[:SHOWN])
@@ -75,7 +79,7 @@ def restore(kept: Path, jobs: Iterable[PlannedJob], results: Path) -> Restored:
         else:
             _copy(record, kept, results)
             done += 1
-    return Restored(results, done, there, left, list(tables))
+    return Restored(results, done, there, left, list(tables), unfinished.restore(kept, results))
 
 
 def _place(name: str) -> str:

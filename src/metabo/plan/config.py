@@ -88,8 +88,8 @@ def _uncrossed(sizes: Sizes) -> list[str]:
         short, long = given[f"short_{name}"], (given if section == "crossing" else otherwise)[name]
         if isinstance(short, int) and isinstance(long, int) and short >= long:
             faults.append(
-                f"config key 'crossing.short_{name}' is {short}, but it is the smaller of the two numbers of steps that "
-                f"hyperbo_x01 compares, and '{section}.{name}' is {long}; lower it"
+                f"config key 'crossing.short_{name}' is {short}, but it is the smaller of the two numbers of steps "
+                f"that hyperbo_x01 compares, and '{section}.{name}' is {long}; lower it"
             )
     return faults
 
