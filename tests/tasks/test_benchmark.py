@@ -43,6 +43,10 @@ def one(name="t", **changes):
         ({"x": np.zeros(2)}, "differ in length"),
         ({"y": np.array([0.0, np.nan])}, "y is not finite in row 1"),
         ({"x": np.array([[np.inf], [0.0]])}, "x is not finite in row 0"),
+        ({"metric": np.array([0.0, np.inf])}, "metric is not finite in row 1"),
+        ({"diverged": np.array([[0.5], [np.nan]])}, "diverged is not finite in row 1"),
+        ({"diverged": np.zeros((3, 2))}, r"diverged \(3, 2\) must be inputs as x \(2, 1\), one in each row"),
+        ({"diverged": np.zeros(1)}, r"diverged \(1,\) must be inputs as x \(2, 1\)"),
     ],
 )
 def test_bad_tasks_name_the_task(changes, message):
@@ -132,6 +136,9 @@ INCONSISTENT = {
     "initial points for some test tasks": (
         lambda b: {"initial": {"a": np.zeros((2, 3), int)}},
         "split 'held_out', space 'plane': test task 'flat' has 0 initial points, 'a' has 3; give all .*, or none",
+    ),
+    "a task by another name": (
+        lambda b: {"tasks": b.tasks | {"b again": b.tasks["b"]}}, "task 'b' is listed as 'b again'; list each task by",
     ),
     "an unseen space that is unknown": (
         lambda b: {"facts": Facts(unseen=("plain",))}, r"fact 'unseen': unknown space 'plain'; add it .*\(plane\)",

@@ -24,6 +24,14 @@ CHANGES = (
         "compute/mapping.py", ("765ccdce5ad9137b", "37d179e2cfb7322b"), ("765ccdce5ad9137b", "37d179e2cfb7322b"),
         "It keeps what a loop has finished, between two calls of the same program: tests/compute/test_checkpoint.py",
     ),
+    Change(
+        "tasks/task.py", ("207c242e6ba279af", "e9d6df71e938e7bd"), ("207c242e6ba279af", "e9d6df71e938e7bd"),
+        "It refuses tasks that no loader makes: tests/tasks/test_benchmark.py",
+    ),
+    Change(
+        "tasks/checks.py", ("fe92e7c2cd18ffa3", "47b1b9261b597145"), ("db6dd0432f59176a", "10fb3228f6c535d0"),
+        "It refuses benchmarks that no loader makes: tests/tasks/test_benchmark.py",
+    ),
 )  # fmt: skip
 
 

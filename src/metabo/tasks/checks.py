@@ -40,8 +40,10 @@ def faults(
 def _tasks(spaces: Spaces, tasks: Tasks) -> Iterator[str]:
     if not tasks:
         yield "tasks: none; check that its files have rows below the header, and that no setting leaves all of them out"
-    for task in tasks.values():
-        if task.space not in spaces:
+    for name, task in tasks.items():
+        if task.name != name:
+            yield f"task '{task.name}' is listed as '{name}'; list each task by its own name, or one replaces another"
+        elif task.space not in spaces:
             yield f"task '{task.name}': {_unknown_space(spaces, task.space)}"
         elif task.x.shape[1] != (dim := spaces[task.space].dim):
             yield (

@@ -47,7 +47,12 @@ class Task:
             )
         if self.noise is not None and (self.noise.shape != (n,) or (self.noise < 0).any()):
             raise DataError(f"task '{self.name}': noise {self.noise.shape} must be one deviation for each of {n} rows")
-        for label, values in (("x", self.x), ("y", self.y), ("diverged", self.diverged)):
+        if self.diverged.shape[1:] != self.x.shape[1:] or self.diverged.ndim != 2:
+            raise DataError(
+                f"task '{self.name}': diverged {self.diverged.shape} must be inputs as x {self.x.shape}, one in each row"
+            )
+        for label in ("x", "y", "metric", "diverged"):
+            values = getattr(self, label)
             if not np.isfinite(values).all():
                 row = int(np.argwhere(~np.isfinite(values))[0][0])
                 raise DataError(f"task '{self.name}': {label} is not finite in row {row}; filter it in the loader")
