@@ -904,26 +904,6 @@ def test_schema_and_loaders_agree_on_the_search_spaces():
     assert set(own) <= set(benchmarks) and all(entry.members or entry.fixed for entry in others)
 
 
-@pytest.mark.parametrize(
-    ("short", "of_crossing", "said"),
-    [
-        (3000, None, "'crossing.short_adam_steps' is 3000, .*and 'pretrain.adam_steps' is 3000; lower it"),
-        (800, 800, "'crossing.short_adam_steps' is 800, .*and 'crossing.adam_steps' is 800; lower it"),
-        (2999, None, None),
-        (2999, 3000, None),
-    ],
-)
-def test_two_numbers_of_steps_that_are_compared_differ(good, short, of_crossing, said):
-    given = put(put(good, "pretrain.adam_steps", 3000), "crossing.adam_steps", of_crossing)
-    given = put(given, "crossing.short_adam_steps", short)
-    if said is None:
-        config.check(given)
-        return
-    with pytest.raises(ConfigError, match=said) as error:
-        config.check(given)
-    assert len(str(error.value).splitlines()) == 1
-
-
 def test_acquisition_names_are_those_of_the_code():
     from metabo.bo import acquisition
 

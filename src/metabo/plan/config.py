@@ -74,24 +74,9 @@ def check(config: Raw, papers: list[str] | None = None) -> Config:
     made = Config.model_validate_json(json.dumps(config))
     if faults := overrides.registered_faults(made.sizes):  # the following checks read these settings
         raise ConfigError(*faults)
-    faults = [*names.faults(made, papers), *overrides.faults(made.methods, schema), *costs.faults(config)]
-    if faults := [*faults, *_uncrossed(made.sizes)]:
+    if faults := [*names.faults(made, papers), *overrides.faults(made.methods, schema), *costs.faults(config)]:
         raise ConfigError(*faults)
     return made
-
-
-def _uncrossed(sizes: Sizes) -> list[str]:
-    """Return a fault for each of two numbers of steps in `crossing` that is not below the other."""
-    given, otherwise, faults = sizes["crossing"], sizes["pretrain"], []
-    for name in ("adam_steps", "lbfgs_steps"):
-        section = "crossing" if given.get(name) is not None else "pretrain"
-        short, long = given[f"short_{name}"], (given if section == "crossing" else otherwise)[name]
-        if isinstance(short, int) and isinstance(long, int) and short >= long:
-            faults.append(
-                f"config key 'crossing.short_{name}' is {short}, but it is the smaller of the two numbers of steps "
-                f"that hyperbo_x01 compares, and '{section}.{name}' is {long}; lower it"
-            )
-    return faults
 
 
 def check_scale(scale: str, used: list[str], root: Path = Path()) -> None:
