@@ -58,6 +58,19 @@ def test_recorded_results_are_not_made_again(project, snakemake):
     assert (project / RUN).read_bytes() == before
     status, said = snakemake(project, "-n", *SMOKE, "--", RUN)
     assert status == 0 and "Nothing to be done" in said, said
+
+    (project / "other.yaml").write_text("bo: {iterations: 7}\n")
+    for options in (["-n"], []):  # Snakemake has no note of what came back, and would take it for what is wanted
+        status, said = snakemake(project, *options, *SMOKE, "other.yaml", "--", RUN)
+        assert status != 0 and "Traceback" not in said, said
+        assert f"metabo: {RUN}: was made with other settings than those of this run (iterations: " in said
+        assert ", now 7)" in said and (project / RUN).read_bytes() == before
+    (project / RUN).unlink()
+    (project / RUN).with_suffix(".json").unlink()
+    status, said = snakemake(project, *SMOKE, "other.yaml", "--", RUN)
+    assert status == 0 and (project / RUN).read_bytes() != before, said
+    status, said = snakemake(project, "-n", *SMOKE, "--", RUN)
+    assert status == 0 and "run BO with rand" in said, "now Snakemake has a note, and plans the job"
     assert metabo(project, "verify", "results/smoke")[0] == 0
 
     (project / RUN).unlink()

@@ -23,9 +23,9 @@ rule run_bo:
         mem_mb=memory,
         runtime=minutes("run_bo"),
     params:
+        **made_with(lambda w: settings.bo_spec(SETTINGS, w.benchmark, w.split, w.method, w.acquisition)),
         code=planned,
         flags=lambda w: canonical(codegraph.flags("bo", w.method)),
-        spec=lambda w: written(settings.bo_spec(SETTINGS, w.benchmark, w.split, w.method, w.acquisition)),
     message:
         "run BO with {wildcards.method}, {wildcards.acquisition}, on {wildcards.benchmark}, {wildcards.split}"
     shell:

@@ -63,9 +63,9 @@ rule collect:
         mem_mb=3000,
         runtime=long,
     params:
-        code=planned,
-        spec=lambda w: written(collected_unit(w)),
+        **made_with(collected_unit),
         # not an output: Snakemake would delete it when the job is killed
+        code=planned,
         journal=lambda w: f".cache/collect/{SETTINGS.scale}/{w.collection}/{w.unit}.jsonl",
     message:
         "collect {wildcards.collection}: {wildcards.unit} (progress: {log})"
@@ -94,8 +94,8 @@ for one, (benchmark, version) in COLLECTIONS.items():
             mem_mb=3000,
             runtime=quick,
         params:
+            **made_with(constant(settings.pack_spec(SETTINGS, benchmark, version))),
             code=planned,
-            spec=constant(written(settings.pack_spec(SETTINGS, benchmark, version))),
         message:
             f"join the units of {one} and compare them with the shipped table: {OUT}/collect/{one}.json"
         shell:
@@ -123,8 +123,8 @@ for benchmark in COLLECTED:
             mem_mb=3000,
             runtime=quick,
         params:
+            **made_with(constant(specs.ArchiveSpec(benchmark, source_of(benchmark), version_of(benchmark)))),
             code=planned,
-            spec=constant(written(specs.ArchiveSpec(benchmark, source_of(benchmark), version_of(benchmark)))),
         message:
             f"write {registry.benchmark(benchmark).archive} from the {source_of(benchmark)} table, version {version_of(benchmark)}"
         shell:

@@ -6,6 +6,7 @@ import sys
 from functools import cache
 
 from snakemake.cli import get_argument_parser
+from snakemake.io import IOFile
 
 from metabo.errors import MetaboError
 from metabo.plan import broken
@@ -101,6 +102,25 @@ wildcard_constraints:
 def written(spec):
     """Return a spec as a job takes it."""
     return canonical(plain(spec))
+
+
+def made_with(spec):
+    """Return the parameters of a rule for the spec of its jobs, a function of the wildcards: the spec as text, and a check.
+
+    The check stops the plan at a result that was made with another spec if Snakemake has no note of that, so that it
+    would take the result for the one that is wanted. It is a parameter of its own, since one that depends on the output
+    is not compared with that of the last run.
+    """
+
+    def text(wildcards):
+        return written(spec(wildcards))
+
+    def checked(wildcards, output):
+        if workflow.is_main_process and not any(workflow.persistence.metadata(IOFile(path)) for path in output):
+            or_stop(preflight.require_same_spec, output, text(wildcards))
+        return ""
+
+    return {"spec": text, "checked": checked}
 
 
 def code(stage, spec):
@@ -241,6 +261,6 @@ def makeable():
         yield from dict.fromkeys(named.format(**values) for values in known if wanted <= values.keys())
 
 
-def constant(text):
-    """Return a function of the wildcards that gives `text`: Snakemake would expand braces in a plain string."""
-    return lambda wildcards: text
+def constant(value):
+    """Return a function of the wildcards that gives `value`: Snakemake would expand braces in a plain string."""
+    return lambda wildcards: value

@@ -61,7 +61,7 @@ for row in DATASETS.values():
             mem_mb=500,
             runtime=quick,
         params:
-            spec=constant(written(settings.download_spec(SETTINGS, row))),
+            **made_with(constant(settings.download_spec(SETTINGS, row))),
         message:
             f"download {row['file']}"
         shell:
@@ -92,8 +92,8 @@ rule load:
         mem_mb=memory,
         runtime=load_minutes,
     params:
+        **made_with(lambda w: settings.data_spec(SETTINGS, w.benchmark)),
         code=planned,
-        spec=lambda w: written(settings.data_spec(SETTINGS, w.benchmark)),
         checksum=lambda w: (dataset(w.benchmark) or {"checksum": "none"})["checksum"],
         archive=lambda w, input: f"--in-archive {path}" if (path := input.archive or input.collected) else "",
         members=lambda w, input: f"--in-members {input.members}" if input.members else "",

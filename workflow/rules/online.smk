@@ -20,8 +20,8 @@ rule run_online:
         mem_mb=memory,
         runtime=minutes("run_online"),
     params:
+        **made_with(lambda w: settings.online_spec(SETTINGS, w.benchmark, w.split, w.method)),
         code=planned,
-        spec=lambda w: written(settings.online_spec(SETTINGS, w.benchmark, w.split, w.method)),
     message:
         "tune online with {wildcards.method} on {wildcards.benchmark}, {wildcards.split} (progress: {log})"
     shell:

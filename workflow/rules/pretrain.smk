@@ -22,9 +22,9 @@ rule pretrain:
         mem_mb=memory,
         runtime=minutes("pretrain"),
     params:
+        **made_with(lambda w: settings.pretrain_spec(SETTINGS, w.benchmark, w.split, w.method)),
         code=planned,
         flags=lambda w: canonical(codegraph.flags("pretrain", w.method)),
-        spec=lambda w: written(settings.pretrain_spec(SETTINGS, w.benchmark, w.split, w.method)),
         fits=lambda w, input: f"--in-fits {input.fits}" if input.fits else "",
     message:
         "pre-train {wildcards.method} on {wildcards.benchmark}, {wildcards.split}"
@@ -54,8 +54,8 @@ rule evaluate:
         mem_mb=memory,
         runtime=minutes("evaluate"),
     params:
+        **made_with(lambda w: settings.evaluate_spec(SETTINGS, w.benchmark, w.split, w.method)),
         code=planned,
-        spec=lambda w: written(settings.evaluate_spec(SETTINGS, w.benchmark, w.split, w.method)),
     message:
         "evaluate the priors of {wildcards.method} on {wildcards.benchmark}, {wildcards.split}"
     shell:

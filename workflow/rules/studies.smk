@@ -23,8 +23,8 @@ rule run_study:
         runtime=long,
         slurm_extra=lambda w: "--exclusive" if alone(w) else "",
     params:
+        **made_with(lambda w: settings.study_spec(SETTINGS, w.study)),
         code=planned,
-        spec=lambda w: written(settings.study_spec(SETTINGS, w.study)),
     message:
         "run study {wildcards.study}"
     shell:

@@ -23,8 +23,8 @@ rule check_theory:
         mem_mb=3000,
         runtime=quick,
     params:
+        **made_with(lambda w: settings.theory_spec(SETTINGS, w.paper, w.check)),
         code=planned,
-        spec=lambda w: written(settings.theory_spec(SETTINGS, w.paper, w.check)),
     message:
         "check {wildcards.check} of {wildcards.paper}"
     shell:

@@ -1,24 +1,30 @@
 """Checks before a workflow run starts: no other run is active here, and results can be written and are as they were
-made."""
+made, with the settings of this run."""
 
+import base64
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import tempfile
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from metabo.errors import DataError, MetaboError
-from metabo.records.checksums import MADE, damaged
-from metabo.records.files import unwritable
+from metabo.records.checksums import MADE, damaged, read_sidecar, sidecar_names, sidecar_of
+from metabo.records.files import Json, canonical, digest, unwritable
 
 RUN = Path(".cache/run.lock")
 """The lock that a run holds."""
 JOBS = RUN.with_name("jobs.lock")
 """The lock that a run's jobs share, which outlive the run if it alone is killed."""
+MARKS = Path(".snakemake/incomplete")
+"""Where Snakemake marks the files of jobs that it has started and not seen ended."""
+SHOWN, LONGEST = 3, 60
+"""How many settings are told that differ, and how many characters of a value."""
 ROOM = 2**16
 """The number of bytes that must be free before a run starts."""
 
@@ -74,6 +80,92 @@ def tell_at_work(jobs: Path = JOBS) -> None:
     """Signal, until this process ends, that a job is at work here. This does nothing where no run was ever started."""
     with contextlib.suppress(OSError):
         fcntl.flock(os.open(jobs, os.O_RDWR), fcntl.LOCK_SH | fcntl.LOCK_NB)  # never closed
+
+
+def keep_finished(marks: Path = MARKS, run: Path = RUN) -> int:
+    """Take away Snakemake's marks of files whose job has ended though its run was killed, and return how many.
+
+    Snakemake would delete these files and make them again. A job writes its record last, so one that is there and
+    names the files as they are says that the job has ended. This does nothing while a run or a job is at work here.
+    """
+    locks = [run, run.with_name(JOBS.name)]
+    if not marks.is_dir() or not all(map(_is_free, locks)):
+        return 0
+    ended = [mark for mark, path in _marked(marks) if _is_ended(path)]
+    for mark in ended:
+        with contextlib.suppress(OSError):
+            mark.unlink()
+    return len(ended)
+
+
+def _is_free(lock: Path) -> bool:
+    try:
+        handle = os.open(lock, os.O_RDWR)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
+def _marked(marks: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield each mark with the file that it is of: its name in base 64, in folders "@..." if it is long."""
+    for mark in marks.rglob("*"):
+        with contextlib.suppress(ValueError):
+            name = "".join(part.removeprefix("@") for part in mark.relative_to(marks).parts)
+            if mark.is_file():
+                yield mark, Path(base64.urlsafe_b64decode(name).decode())
+
+
+def _is_ended(path: Path) -> bool:
+    """Tell whether a record is there that says that the file, or record, is as a job left it that has ended."""
+    if path.is_absolute() or path.parts[0] not in MADE or not path.is_file():
+        return False
+    with contextlib.suppress(MetaboError, OSError):
+        for name in filter(Path.is_file, (*sidecar_names(path), path)):
+            if name.suffix == ".json" and (made := read_sidecar(name).get("outputs", {})):
+                named = path == name or path.as_posix() in made
+                return named and all(Path(one).is_file() and digest(one) == sha for one, sha in made.items())
+    return False
+
+
+def require_same_spec(outputs: Iterable[str], spec: str) -> None:
+    """Raise DataError if results are there whose record has other settings than `spec`, JSON of those of this run.
+
+    Snakemake compares settings only with its own notes, which copied and restored results lack.
+    """
+    for path in filter(os.path.isfile, outputs):
+        record = sidecar_of(path)
+        was = _spec(record) if record else None
+        if was is not None and canonical(was) != spec:
+            raise DataError(
+                f"{path}: was made with other settings than those of this run ({_differences(was, json.loads(spec))}), "
+                f"and Snakemake has no note of it, as of copied or restored results; delete it and {record}, or give "
+                "the settings that it was made with, and run the same command"
+            )
+
+
+def _spec(record: Path) -> Json:
+    """Return the settings in a record; None of a damaged one, which is told when a job reads its result."""
+    with contextlib.suppress(MetaboError):
+        return read_sidecar(record).get("spec")
+    return None
+
+
+def _differences(was: object, now: Json, place: str = "") -> str:
+    """Return the first settings that differ, with both values."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        keys = [key for key in {**was, **now} if was.get(key) != now.get(key)]
+        told = [_differences(was.get(key), now.get(key), f"{place}.{key}".lstrip(".")) for key in keys[:SHOWN]]
+        return "; ".join(told) + (f"; and {len(keys) - SHOWN} more" if len(keys) > SHOWN else "")
+    before, after = (text if len(text) <= LONGEST else text[:LONGEST] + "..." for text in map(json.dumps, (was, now)))
+    return f"{place}: {before}, now {after}"
 
 
 def require_intact(paths: Iterable[str]) -> None:

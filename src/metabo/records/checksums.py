@@ -33,7 +33,7 @@ class LogStart(TypedDict):
 
 class Sidecar(TypedDict, total=False):
     """The record next to a result (`metabo.records.provenance`). These are the keys of every stage; each stage adds its
-    own."""
+    own. `resumed` is there if a job went on from earlier attempts, whose seconds `wall_s` and `cpu_s` count too."""
 
     schema: int
     stage: str
@@ -56,6 +56,7 @@ class Sidecar(TypedDict, total=False):
     cpu_s: float
     compile_s: float | None
     peak_bytes: int
+    resumed: Mapping[str, Json]
     record_sha256: str
 
 
