@@ -310,6 +310,14 @@ class TestFolder:
         assert free.best["outcome"] == 0.1 and free.trials[0]["constraints"]["memory_gb"] == 9.0
         assert free.suggest() and listed(free)[0].endswith("1 trial (0 running, 1 done, 0 failed)")
 
+    def test_the_same_outcome_told_again_without_a_constraint_that_went_is_the_same_trial(self, study, tmp_path):
+        study.tell(GOOD, 0.1, constraints=MET | {"memory_gb": 9.0})
+        free = self.again(study, tmp_path, None)
+        for correct in (False, True):
+            free.tell(GOOD, 0.1, correct=correct)
+            assert len(free.trials) == 1
+        assert len(free.tell_all([(GOOD, 0.2)])) == 1 and len(free.trials) == 2, "another outcome is a repeat"
+
     def test_a_constraint_that_told_trials_do_not_know_is_refused(self, study, tmp_path):
         study.tell(GOOD | {"layers": 1}, None)
         study.tell(GOOD, 0.1, constraints=MET)

@@ -3,6 +3,7 @@
 import getpass
 from datetime import UTC, datetime, timedelta
 from math import inf, nan
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -158,6 +159,26 @@ def test_a_folder_that_got_another_space_is_opened_again(ledger):
     with pytest.raises(DataError, match="has another space than when the study was opened; open the study again"):
         stale.tell(GOOD, 0.1)
     assert Ledger(ledger.folder).tell(GOOD | {"layers": 9}, 0.1)["number"] == 0
+    for ask in (lambda: stale.trials, lambda: stale.best):  # the file of trials is whole: do not say to move it away
+        with pytest.raises(DataError, match="has another space than when the study was opened; open the study again"):
+            ask()
+
+
+@pytest.mark.parametrize("name", ["trials/study.json", "study.json"])
+def test_a_file_that_cannot_be_read_now_is_not_said_to_be_broken(ledger, monkeypatch, name):
+    """Advice to move it away would lose a study whose disk or permissions fail for a moment."""
+    ledger.tell(GOOD, 0.1)
+    path, opened = ledger.folder / name, Path.open
+
+    def refused(self, *arguments, **options):
+        if self == path:
+            raise PermissionError(13, "Permission denied", str(self))
+        return opened(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(DataError) as error:
+        _ = Ledger(ledger.folder).trials
+    assert str(error.value) == f"{path}: cannot be read (Permission denied); check its permissions and the disk"
 
 
 @pytest.mark.parametrize("write", [lambda study: study.tell(GOOD, 0.1), lambda study: claim(study, 1)])

@@ -49,7 +49,8 @@ class Task:
             raise DataError(f"task '{self.name}': noise {self.noise.shape} must be one deviation for each of {n} rows")
         if self.diverged.shape[1:] != self.x.shape[1:] or self.diverged.ndim != 2:
             raise DataError(
-                f"task '{self.name}': diverged {self.diverged.shape} must be inputs as x {self.x.shape}, one in each row"
+                f"task '{self.name}': diverged {self.diverged.shape} must be inputs as x {self.x.shape}, one in each "
+                "row"
             )
         for label in ("x", "y", "metric", "diverged"):
             values = getattr(self, label)

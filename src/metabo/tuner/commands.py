@@ -9,6 +9,7 @@ import warnings
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from metabo.data.history.account import several
@@ -157,7 +158,10 @@ def _pretrain(args: Namespace) -> list[str]:
         lines.append(f"outcomes: the model sees the ranks of '{study.description.outcome}' within each past study")
     elif scale := study.record["scale"]:
         lines.append(f"outcomes: {_outcomes(study.description, scale)}")
-    return [*lines, f"{folder}: prior of {method} is ready; next: metabo suggest {folder} --count 3 > todo.csv"]
+    return [
+        *lines,
+        f"{folder}: prior of {method} is ready; next: metabo suggest {quote(str(folder))} --count 3 > todo.csv",
+    ]
 
 
 def _past(past: "PastSummary") -> list[str]:

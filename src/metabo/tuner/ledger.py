@@ -69,7 +69,11 @@ class Ledger:
         """The trials, oldest first, each with number, parameters, state (running, done, failed) and outcome. A running
         trial also has a `claim` (by whom, and when); a done one has the values of its `constraints`, if the space has
         any."""
-        return store.read_trials(self.folder, self.name, self.description)
+        try:
+            return store.read_trials(self.folder, self.name, self.description)
+        except DataError:
+            store.current(self.folder, self.record)  # values that this space lacks may be of a wider one
+            raise
 
     @property
     def best(self) -> StudyTrial | None:

@@ -138,7 +138,8 @@ def trials_path(folder: Path, study: str) -> Path:
     """Return the file of a study's trials. Raises ConfigError for a name that is not a plain file name."""
     if not NAME.fullmatch(study):
         raise ConfigError(
-            f"study '{printable(study, 80)}': write letters, digits, '.', '_' and '-', first a letter or digit"
+            f"study '{printable(study, 80)}': write at most 100 letters, digits, '.', '_' and '-', first a letter or "
+            "digit"
         )
     return folder / "trials" / f"{study}.json"
 
@@ -208,14 +209,20 @@ def _journal(path: Path, space: Description) -> TrialJournal:
     except FileNotFoundError:
         return TrialJournal(TrialIndex(space), checked=True)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error}); {journal.AGAIN}") from error
+        raise _unread(path, error) from error
     return journal.read(path, content, space)
 
 
 def write_page(path: Path, text: str) -> None:
     """Write a file that does not belong to a study but may lie in its folder. In that case hold the folder's lock,
-    because its holder removes unfinished files there. Raises MetaboError."""
+    because its holder removes unfinished files there. Raises MetaboError, also for a file that is there and is no
+    page."""
+    page = path.suffix.lower() in (".html", ".htm")
+    if not page and (path.exists() or path.is_symlink()):
+        raise ConfigError(f"{path}: is there already and is no page; name a new file, or one that ends in .html")
     studies = [folder for folder in list(path.absolute().parents)[:2] if (folder / RECORD).is_file()]
+    if not page and studies:
+        raise ConfigError(f"{path}: lies in the folder of a study; name a file that ends in .html")
     with locked(studies[0]) if studies else nullcontext(), _speaking(path, "written"):
         write_text(path, text)
 
@@ -254,5 +261,12 @@ def _json(path: Path, remedy: str) -> object:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise _unread(path, error) from error
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read ({error}); {remedy}") from error
+
+
+def _unread(path: Path, error: OSError) -> DataError:
+    """Return the error of a file that may be whole, though it cannot be read now."""
+    return DataError(f"{path}: cannot be read ({error.strerror or error}); check its permissions and the disk")

@@ -159,8 +159,8 @@ def recorded(index: TrialIndex, results: Sequence[Result]) -> tuple[list[StudyTr
     """Add the results to the trials. Return the trials that are new or changed, and the trials of the results, in
     order.
 
-    A result ends the running trial of its configuration. The same outcome again is the same trial; another outcome is a
-    repeat.
+    A result ends the running trial of its configuration. The same outcome again is the same trial, whatever values it
+    has of constraints that the space has no more; another outcome is a repeat.
     """
     changed: dict[int, StudyTrial] = {}
     told = []
@@ -168,7 +168,7 @@ def recorded(index: TrialIndex, results: Sequence[Result]) -> tuple[list[StudyTr
         new = _finished(len(index.trials), result)
         same = index.same(result.configuration)
         match = next((one for one in same if one["state"] == "running"), None)
-        if match is None and (known := next((one for one in same if _equal(one, new)), None)):
+        if match is None and (known := next((one for one in same if _equal(one, new, index.space)), None)):
             told.append(known)
             continue
         if match:  # its digits are those that were suggested
@@ -208,7 +208,7 @@ def corrected(
                 places[number].clear()
         new = _finished(0, result)
         new["parameters"] = trials[ended[0]]["parameters"]
-        match = next((one for one in place if _equal(one, new)), None)
+        match = next((one for one in place if _equal(one, new, space)), None)
         if match is None:
             place.append(new)
         told.append(match or new)
@@ -263,5 +263,7 @@ def _numbered(trials: list[StudyTrial]) -> list[StudyTrial]:
     return trials
 
 
-def _equal(one: StudyTrial, other: StudyTrial) -> bool:
-    return all(one.get(key) == other.get(key) for key in ("state", "outcome", "constraints"))
+def _equal(one: StudyTrial, other: StudyTrial, space: Description) -> bool:
+    names = [constraint.name for constraint in space.constraints]
+    measured = [[trial.get("constraints", {}).get(name) for name in names] for trial in (one, other)]
+    return measured[0] == measured[1] and all(one.get(key) == other.get(key) for key in ("state", "outcome"))

@@ -119,6 +119,28 @@ def test_the_command_writes_a_page_that_loads_nothing(study, capsys):
     assert "No trial has an outcome yet" in checked((study.folder / "other.html").read_text())
 
 
+@pytest.mark.parametrize("name", ["trials/study.json", "study.json", "history.csv", "trials/new.json"])
+def test_a_file_that_is_no_page_is_not_replaced(study, capsys, name):
+    path = study.folder / name
+    if name == "history.csv":
+        path.write_text("a,b\n")
+    before = {one: one.read_bytes() for one in study.folder.rglob("*") if one.is_file()}
+    with pytest.raises(SystemExit):
+        cli.main(["show", str(study.folder), "--out", str(path)])
+    assert f"{path}: " in capsys.readouterr().err
+    assert {one: one.read_bytes() for one in study.folder.rglob("*") if one.is_file()} == before
+
+
+def test_the_dots_have_the_numbers_of_the_trials(study):
+    """A running trial and a failed one stand between them."""
+    study.suggest(1, claim=True)
+    last = study.tell(GOOD | {"layers": 2, "batch": 16, "learning_rate": 0.2}, 0.123456)
+    text = page("s", study.record, study.description, study.trials, facts_of(study.prior, study.trials))
+    assert last["number"] == 41 and "<title>trial 41: 0.123456</title>" in text
+    first = study.trials[0]["outcome"]
+    assert f"<title>trial 0: {first:.6g}</title>" in text
+
+
 def test_a_page_is_written_while_others_tell(study, monkeypatch):
     """Who tells removes unfinished files of the folder: the page is written under the folder's lock."""
     configuration = study.trials[0]["parameters"]
@@ -170,9 +192,23 @@ def test_ticks_are_round(low, high, log, expected):
     assert all(low <= one <= high for one in found) and 2 <= len(found) <= 7
 
 
+@pytest.mark.parametrize(("low", "high"), [(1e-13, 2e-13), (3e-14, 8e-14), (4e-310, 9e-310), (7e200, 9e200)])
+@pytest.mark.parametrize("log", [False, True])
+def test_ticks_of_small_and_large_numbers_differ(low, high, log):
+    found = charts.ticks(low, high, log)
+    assert len(found) >= 2 and len({f"{one:.4g}" for one in found}) == len(found)
+    assert all(low * (1 - 1e-9) <= one <= high * (1 + 1e-9) for one in found)
+
+
+LOGARITHMIC = ([1e-13, 2e-13], [1e308], [5e-324], [5e-324, 1e308], [2e-12, 3e-11])
+"""Outcomes of studies with `scale: log`, which take all numbers above 0."""
+
+
 def test_marks_lie_within_the_frame():
     """Outcomes that are equal, of one trial, or of any size."""
-    for values in ([0.1], [5.0, 5.0], [1e-30, 1e30], [-1e300, 1e300]):
-        drawn = charts.best_so_far(values, values, "error", False)
+    for values in ([0.1], [5.0, 5.0], [1e-30, 1e30], [-1e300, 1e300], *((log,) for log in LOGARITHMIC)):
+        log = isinstance(values, tuple)
+        values = values[0] if log else values
+        drawn = charts.best_so_far(list(enumerate(values)), values, "error", log)
         places = [float(one) for one in re.findall(r'c[xy]="([-0-9.]+)"', drawn)]
         assert len(places) == 2 * len(values) and all(0 <= place <= charts.WIDTH for place in places)

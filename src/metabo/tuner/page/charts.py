@@ -1,6 +1,7 @@
 """The page's figures as SVG: few marks, axes with round numbers, and text that stays legible on a phone."""
 
 import math
+import sys
 from collections.abc import Collection, Sequence
 from html import escape
 from typing import NamedTuple
@@ -9,6 +10,10 @@ from metabo.tuner.page.facts import PredictedTrial
 
 WIDTH, HEIGHT = 440, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 12, 44
+
+
+LEAST, MOST = math.log(5e-324), math.log(sys.float_info.max)
+"""The logarithms of the ends of a float's range; an axis with room beyond them ends there."""
 
 
 class Axis(NamedTuple):
@@ -31,8 +36,13 @@ def axis(values: Sequence[float], start: float, length: float, log: bool = False
     seen = [math.log(one) if log else one for one in values]
     low, high = min(seen), max(seen)
     room = 0.05 * (high - low) or max(abs(high) * 0.05, 0.5)
-    ends = (math.exp(low - room), math.exp(high + room)) if log else (low - room, high + room)
-    return Axis(*ends, start, length, log)
+    ends = low - room, high + room
+    low, high = map(_exp, ends) if log else ends
+    return Axis(low, high, start, length, log)
+
+
+def _exp(value: float) -> float:
+    return math.exp(min(max(value, LEAST), MOST))
 
 
 def ticks(low: float, high: float, log: bool, most: int = 5) -> list[float]:
@@ -44,15 +54,19 @@ def ticks(low: float, high: float, log: bool, most: int = 5) -> list[float]:
     size = (high - low) / most
     power = 10.0 ** math.floor(math.log10(size))
     step = next(one * power for one in (1, 2, 5, 10) if one * power >= size)
-    return [round(k * step, 12) for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    return [float(f"{k * step:.12g}") for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def best_so_far(
-    outcomes: Sequence[float | None], best: Sequence[float | None], name: str, log: bool, out: Collection[int] = ()
+    trials: Sequence[tuple[int, float | None]],
+    best: Sequence[float | None],
+    name: str,
+    log: bool,
+    out: Collection[int] = (),
 ) -> str:
-    """Draw the outcome of each finished trial as a dot, or as a ring if it is among `out` (which count from 1), and the
-    best so far as a line. `name` is that of the outcome."""
-    known = [one for one in (*outcomes, *best) if one is not None]
+    """Draw the outcome of each finished trial, which comes with its number, as a dot, or as a ring if that number is
+    among `out`, and the best so far as a line. `name` is that of the outcome."""
+    known = [one for one in (*(outcome for _, outcome in trials), *best) if one is not None]
     x, y = _x([1, max(len(best), 2)]), _y(known, log)
     steps, before = [], None
     for number, value in enumerate(best, start=1):
@@ -62,9 +76,9 @@ def best_so_far(
             before = value
     ring = {number: ' class="out"' for number in out}
     dots = [
-        f'<circle{ring.get(number, "")} cx="{x.at(number):.1f}" cy="{y.at(value):.1f}" r="3.2">'
+        f'<circle{ring.get(number, "")} cx="{x.at(place):.1f}" cy="{y.at(value):.1f}" r="3.2">'
         f"<title>trial {number}: {value:.6g}</title></circle>"
-        for number, value in enumerate(outcomes, start=1)
+        for place, (number, value) in enumerate(trials, start=1)
         if value is not None
     ]
     marks = f'<g class="dots">{"".join(dots)}</g><path class="line" d="{"".join(steps)}"/>'

@@ -64,11 +64,11 @@ def page(name: str, record: StoredRecord, space: Description, trials: Sequence[S
         _figure(
             "Best so far",
             charts.best_so_far(
-                [one["outcome"] for one in done],
+                [(one["number"], one["outcome"]) for one in done],
                 facts.best,
                 space.outcome,
                 space.log,
-                [number for number, one in enumerate(done, start=1) if broken(one, space)],
+                [one["number"] for one in done if broken(one, space)],
             ),
             "Each dot is a finished trial, the line is the best outcome up to it. Failed trials have no dot."
             + (" A ring breaks a constraint, and is never the best." if space.constraints else ""),
