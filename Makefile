@@ -87,8 +87,8 @@ docs: install  ## the site, into site/; a warning or a link that leads nowhere s
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 clean:  ## results, the site, workflow state and caches; keeps the environment and the downloaded archives
-	find results -mindepth 1 -not -name README.md -delete
-	rm -rf site .snakemake .cache/jax .cache/code .cache/run.lock .cache/jobs.lock .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find results/ -mindepth 1 -not -name README.md -delete
+	rm -rf site .snakemake .cache/jax .cache/code .cache/unfinished .cache/run.lock .cache/jobs.lock .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 install: $(READY)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from metabo.errors import DataError
+from metabo.errors import DataError, MetaboError
 from metabo.plan import preflight
 from metabo.records.checksums import sealed
 from metabo.records.files import canonical, digest
@@ -102,6 +102,19 @@ def test_files_that_are_no_marks_or_of_no_result_are_left_alone(folder):
 
 def test_a_folder_without_marks_has_none(folder):
     assert preflight.keep_finished() == 0
+
+
+def test_a_link_to_a_disk_that_is_not_mounted_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("results").symlink_to("/nowhere/results")
+    with pytest.raises(
+        MetaboError, match=r"^results: is a link to /nowhere/results, which is not there; mount it, or r"
+    ):
+        preflight.require_writable(Path("results/laptop"))
+    Path("results").unlink()
+    Path("elsewhere").mkdir()
+    Path("results").symlink_to("elsewhere")
+    preflight.require_writable(Path("results/laptop"))
 
 
 def test_results_of_the_same_settings_pass(folder):

@@ -105,6 +105,30 @@ def test_a_failed_job_without_a_log_is_told_too(run):
     assert run.lines[-1] == "FAILED: load (log: absent.log)"
 
 
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        ("returned non-zero exit status 137.", "it was killed (signal 9, as when memory runs out: free some, or use f"),
+        ("died with <Signals.SIGKILL: 9>.", "it was killed (signal 9, as when memory runs out: free some, or use few"),
+        ("returned non-zero exit status 143.", "it was killed (signal 15) (log: "),
+        ("returned non-zero exit status 1.", "3 of 9 fits in 20 s (log: "),
+    ],
+)
+def test_a_killed_job_is_told_by_its_signal_not_by_its_progress(run, tmp_path, ended, said):
+    """The messages of two jobs that end at once may stand one behind the other."""
+    log, other = tmp_path / "a.log", tmp_path / "b.log"
+    log.write_text("3 of 9 fits in 20 s\n")
+    other.write_text("b: no such file\n")
+    run.begin()
+    for path, how in ((log, ended), (other, "returned non-zero exit status 1.")):
+        text = f"CalledProcessError in file \"pretrain.smk\", line 33:\nCommand 'python > {path} 2>&1' {how}"
+        run.say(text, logging.ERROR, exception="CalledProcessError")
+    for job, path in ((0, log), (1, other)):
+        run.say("", logging.ERROR, event="job_error", jobid=job, rule_name="pretrain", log=[str(path)])
+    assert run.lines[-2].startswith(f"FAILED: pretrain: {said}") and str(log) in run.lines[-2]
+    assert run.lines[-1] == f"FAILED: pretrain: b: no such file (log: {other})"
+
+
 def test_a_traceback_is_told_by_its_error_and_the_line_of_ours(tmp_path):
     log = tmp_path / "bo.log"
     log.write_text(

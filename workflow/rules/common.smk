@@ -58,6 +58,7 @@ try:  # the plan reads tables in our modules, and is edited itself: a fault ther
     from metabo.plan.trainings import trainings
     from metabo.plan.typed import plain
     from metabo.plan.yaml_files import read_yaml
+    from metabo.records import inventory
     from metabo.records.files import canonical, digest, remove_scratch
 except MetaboError as error:
     stop(error)
@@ -195,7 +196,7 @@ def start_run():
     if workflow.is_main_process:
         alone = or_fail(preflight.claim_folder)
         if alone and workflow.local_exec:
-            if left := remove_scratch([*Path("results").rglob(".*"), *Path(".cache").rglob(".*")]):
+            if left := remove_scratch([*inventory.walk(Path("results"))[0], *Path(".cache").rglob(".*")]):
                 logger.info(f"removed {left} unfinished files of killed jobs", extra={"tell": True})
         needed = needed_files()
         or_fail(preflight.require_intact, needed)

@@ -195,7 +195,10 @@ def no_future(paths: Iterable[str]) -> int:
 
 
 def require_writable(folder: Path) -> None:
-    """Try to write in the folder, or in the nearest parent that exists. Raises MetaboError if that fails."""
+    """Try to write in the folder, or in the nearest parent that exists. Raises MetaboError if that fails, and for a
+    link to what is not there."""
+    if lost := next((one for one in (folder, *folder.parents) if one.is_symlink() and not one.exists()), None):
+        raise MetaboError(f"{lost}: is a link to {os.readlink(lost)}, which is not there; mount it, or remove the link")
     place = next(path for path in (folder, *folder.parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=place) as stream:

@@ -37,6 +37,10 @@ RENEW = 2.0
 CLEAR = "\r\x1b[2K"
 TOLD = ("CalledProcessError", "RuleException", "SpawnedJobError")
 """Errors that a failed job raises inside Snakemake. The job's own line has already said what happened."""
+SIGNALLED = re.compile(r"returned non-zero exit status (1[2-5]\d)\b|died with <Signals\.\w+: (\d+)>")
+"""How Python words the end of a command by a signal: 128 and its number from a shell, or the number itself."""
+KILLED = 9
+"""The signal of which a process says nothing; a kernel that runs out of memory sends it."""
 POINTER = "Exiting because a job execution failed"
 PLANNING = "Building DAG of jobs"
 NOTABLE = ("Terminating processes", "Will exit after finishing")
@@ -71,6 +75,7 @@ class RunLine(logging.Handler):
         self.ahead: Ahead | None = None
         self.logs: Sequence[str] = ()
         self.names: dict[int, str] = {}
+        self.errors: list[str] = []
         self.in_place = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         self.drawn, self.shown, self.passing, self.closed = False, 0.0, False, False
         self.stopped = threading.Event()
@@ -111,7 +116,9 @@ class RunLine(logging.Handler):
         elif event in _NOTES:
             _NOTES[event](self, self.ahead, record)
         elif record.levelno >= logging.WARNING:
-            if getattr(record, "exception", None) not in TOLD and not str(record.msg).startswith(POINTER):
+            if getattr(record, "exception", None) in TOLD:
+                self.errors.append(str(record.msg))
+            elif not str(record.msg).startswith(POINTER):
                 self._say(self.usual.format(record))
         elif hasattr(record, "tell") or str(record.msg).startswith(NOTABLE):
             self._say(str(record.msg))
@@ -187,7 +194,10 @@ class RunLine(logging.Handler):
         job = int(getattr(record, "jobid", -1))
         ahead.fail(job)
         name = self.names.get(job) or str(getattr(record, "rule_name", "a job"))
-        self._say(failure(name, [str(path) for path in getattr(record, "log", None) or ()]))
+        logs = [str(path) for path in getattr(record, "log", None) or ()]
+        said = next((text for text in self.errors if any(path in text for path in logs)), "")
+        self.errors = [text for text in self.errors if text != said]
+        self._say(failure(name, logs, said))
         self.renew()
 
 
@@ -212,12 +222,22 @@ def end(ahead: Ahead, now: float, logs: Sequence[str]) -> str:
     return ", ".join(parts) + (f"; log: {', '.join(map(os.path.relpath, logs))}" if logs else "")
 
 
-def failure(name: str, logs: Sequence[str]) -> str:
+def failure(name: str, logs: Sequence[str], error: str = "") -> str:
     """Return one line that says that a job has failed, why, and where its log is. The reason is the last line of the
-    log and, for an error with a traceback, the line of this package that it came from."""
-    said = next((last for path in logs if (last := _reason(Path(path)))), "")
+    log and, for an error with a traceback, the line of this package that it came from; of a job that was killed, whose
+    log says nothing, it is the signal in Snakemake's `error`."""
+    said = _signal(error) or next((last for path in logs if (last := _reason(Path(path)))), "")
     where = f" (log: {', '.join(logs)})" if logs else ""
     return f"FAILED: {name}" + (f": {said}" if said else "") + where
+
+
+def _signal(error: str) -> str:
+    found = SIGNALLED.search(error)
+    number = int(found[1]) - 128 if found and found[1] else int(found[2]) if found else 0
+    if number <= 0:
+        return ""
+    often = ", as when memory runs out: free some, or use fewer --cores" * (number == KILLED)
+    return f"it was killed (signal {number}{often})"
 
 
 def _reason(path: Path) -> str:
