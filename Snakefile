@@ -78,5 +78,3 @@ rule unknown_target:
 
 if workflow.is_main_process:
     or_stop(refuse_paths, sys.argv)
-    if workflow.local_exec:  # jobs on a cluster share no locks with this run
-        preflight.keep_finished()

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from metabo.compute import checkpoint, mapping
+from metabo.compute.machine import cpu_model
 from metabo.compute.mapping import one_by_one
 
 ENTRIES = jnp.linspace(0.1, 2.0, 11)
@@ -167,7 +168,7 @@ def test_what_is_damaged_is_computed_again(root, monkeypatch, computed):
     computed.clear()
     begin(root)
     one_by_one(results, ENTRIES, (), "fits")
-    assert computed == list(range(4, 11)) and checkpoint.earlier() == checkpoint.Spent()
+    assert computed == list(range(4, 11)) and checkpoint.earlier() == checkpoint.Spent(attempts=1)
 
 
 def test_a_job_goes_on_where_nothing_can_be_kept(root, capsys):
@@ -192,7 +193,37 @@ def test_the_cost_of_all_attempts_adds_up(root, monkeypatch):
     begin(root)
     assert checkpoint.earlier().attempts == 0, "nothing was read yet"
     one_by_one(results, ENTRIES, (), "fits")
-    assert checkpoint.earlier() == checkpoint.Spent(2, second["wall_s"], second["cpu_s"])
+    assert checkpoint.earlier() == checkpoint.Spent(2, second["wall_s"], second["cpu_s"], (cpu_model(),))
+
+
+def test_the_cost_of_an_attempt_counts_though_another_loop_kept_its_results(root, monkeypatch):
+    """The first loop of the second attempt finds nothing and keeps its own before the second loop goes on."""
+    go_on = stop_after(monkeypatch, 3 + 5)
+    begin(root)
+    one_by_one(results, -ENTRIES[:3], (), "fits")
+    with pytest.raises(Stopped):
+        one_by_one(results, ENTRIES, (), "fits")
+    go_on()
+    (folder,) = root.iterdir()
+    (folder / "0001.npz").unlink()
+    job = folder / checkpoint.JOB
+    job.write_text(json.dumps(json.loads(job.read_text()) | {"wall_s": 1000.0, "machines": ["another"]}))
+    go_on = stop_after(monkeypatch, 2)
+    begin(root)
+    with pytest.raises(Stopped):
+        one_by_one(results, -ENTRIES[:3], (), "fits")
+    go_on()
+    again = json.loads(job.read_text())
+    assert again["attempts"] == 2 and again["wall_s"] >= 1000 and again["machines"] == ["another", cpu_model()]
+
+
+def test_what_was_kept_in_another_format_is_not_read(root, monkeypatch, computed):
+    stopped(root, monkeypatch, 4)
+    monkeypatch.setattr(checkpoint, "FORMAT", checkpoint.FORMAT + 1)
+    computed.clear()
+    begin(root)
+    one_by_one(results, ENTRIES, (), "fits")
+    assert computed == list(range(11))
 
 
 SCRIPT = """

@@ -1,8 +1,5 @@
-"""Before a run: what jobs have finished though their run was killed stays, and results of other settings stop the
-plan."""
+"""Before a run: results of other settings that Snakemake has no note of stop the plan."""
 
-import base64
-import fcntl
 import json
 from pathlib import Path
 
@@ -33,75 +30,17 @@ def record(path, **changes):
     path.with_suffix(".json").write_text(json.dumps(sealed(made | changes)))
 
 
-def mark(path: Path) -> Path:
-    """Mark a file as Snakemake does."""
-    name = base64.urlsafe_b64encode(path.as_posix().encode()).decode()
-    parts = [name[i : i + 254] for i in range(0, len(name), 254)]
-    place = preflight.MARKS.joinpath(*[f"@{part}" for part in parts[:-1]], parts[-1])
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text('{"external_jobid": null}')
-    return place
-
-
-def test_snakemake_names_its_marks_like_this(folder):
+@pytest.mark.parametrize("path", [RESULT, LONG])
+def test_a_file_of_a_job_that_has_not_ended_is_marked(folder, path):
     from snakemake.persistence.file import FilePersistence
 
+    assert not preflight.is_marked(path), "there is no folder"
     notes = FilePersistence(nolock=True, path=folder / ".snakemake")
-    for path in (RESULT, LONG):
-        notes._mark_incomplete(path.as_posix(), None)
-        assert mark(path).is_file()
-    assert sum(one.is_file() for one in preflight.MARKS.rglob("*")) == 2
-
-
-def test_what_a_job_has_finished_is_not_marked_any_more(folder):
-    marks = [mark(path) for one in (RESULT, LONG) for path in (one, one.with_suffix(".json"))]
-    assert preflight.keep_finished() == 4 and not any(one.exists() for one in marks)
-
-
-@pytest.mark.parametrize("flaw", ["no record", "other bytes", "no result", "another result", "damaged record"])
-def test_what_may_be_half_made_stays_marked(folder, flaw):
-    own = RESULT.with_suffix(".json")
-    match flaw:
-        case "no record":
-            own.unlink()
-        case "other bytes":
-            RESULT.write_bytes(b"half")
-        case "no result":
-            RESULT.unlink()
-        case "another result":
-            record(RESULT, outputs={"results/laptop/priors/c.npz": "0" * 64})
-        case "damaged record":
-            own.write_text(own.read_text().replace("h_nll", "h_ekl"))
-    marks = mark(RESULT), mark(own)
-    assert preflight.keep_finished() == 0 and all(one.exists() for one in marks)
-
-
-def test_marks_stay_of_a_file_beside_whose_sibling_is_missing(folder):
-    """A job of two results that was killed between them has no record; one of an older record does not count."""
-    both = {RESULT.as_posix(): digest(RESULT), "results/laptop/priors/more.npz": "0" * 64}
-    record(RESULT, outputs=both)
-    mark(RESULT)
-    assert preflight.keep_finished() == 0
-
-
-@pytest.mark.parametrize("lock", [preflight.RUN, preflight.JOBS])
-def test_nothing_is_touched_while_something_is_at_work(folder, lock):
-    one = mark(RESULT)
-    lock.parent.mkdir()
-    with lock.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_SH)
-        assert preflight.keep_finished() == 0 and one.exists()
-    assert preflight.keep_finished() == 1
-
-
-def test_files_that_are_no_marks_or_of_no_result_are_left_alone(folder):
-    others = [mark(Path("/etc/passwd")), mark(Path("src/a.py")), preflight.MARKS / "no base 64"]
-    others[-1].write_text("")
-    assert preflight.keep_finished() == 0 and all(one.exists() for one in others)
-
-
-def test_a_folder_without_marks_has_none(folder):
-    assert preflight.keep_finished() == 0
+    assert not preflight.is_marked(path)
+    notes._mark_incomplete(path.as_posix(), None)
+    assert preflight.is_marked(path) and not preflight.is_marked(path.with_suffix(".json"))
+    notes._unmark_incomplete(path.as_posix())
+    assert not preflight.is_marked(path)
 
 
 def test_a_link_to_a_disk_that_is_not_mounted_is_named(tmp_path, monkeypatch):

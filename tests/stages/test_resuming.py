@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from metabo.compute import checkpoint
+from metabo.compute.machine import cpu_model
 from metabo.records.files import canonical
 from tests import tiny
 from tests.stages.test_pretrain import benchmark
@@ -64,7 +65,7 @@ def test_a_killed_job_goes_on_and_its_record_says_so(folder):
     assert done.returncode == 0 and "goes on from an earlier attempt (1 fits were finished)" in done.stderr
     assert (folder / "priors.npz").read_bytes() == whole
     again = json.loads((folder / "priors.json").read_text())
-    assert again["resumed"] == {"attempts": 1, "wall_s": 6000.0, "cpu_s": 5000.0}
+    assert again["resumed"] == {"attempts": 1, "wall_s": 6000.0, "cpu_s": 5000.0, "machines": [cpu_model()]}
     assert again["cpu_s"] > 5000 and again["wall_s"] > 6000
     assert again["outputs"] == record["outputs"] and not list((folder / checkpoint.FOLDER).iterdir())
 

@@ -117,11 +117,17 @@ def made_with(spec):
         return written(spec(wildcards))
 
     def checked(wildcards, output):
-        if workflow.is_main_process and not any(workflow.persistence.metadata(IOFile(path)) for path in output):
+        noted = any(workflow.persistence.metadata(IOFile(path)) or preflight.is_marked(path) for path in output)
+        if workflow.is_main_process and not noted and not forced():
             or_stop(preflight.require_same_spec, output, text(wildcards))
         return ""
 
     return {"spec": text, "checked": checked}
+
+
+def forced():
+    """Tell whether the user asks for jobs to be run again: which ones, this cannot know."""
+    return workflow.dag_settings.forceall or bool(workflow.dag_settings.forcerun) or workflow.dag_settings.forcetargets
 
 
 def code(stage, spec):

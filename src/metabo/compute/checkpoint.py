@@ -23,21 +23,26 @@ from typing import NamedTuple
 
 import numpy as np
 
+from metabo.compute.machine import cpu_model
+
 FOLDER = Path(".cache/unfinished")
 """The folder of what jobs have not finished, next to the results; each job has one in it, named by its identity."""
 JOB = "job.json"
 """The file that says which job a folder is of, and what its earlier attempts have cost."""
+FORMAT = 1
+"""Part of every identity: raise it when what is kept is mended, so that nothing goes on from what was kept before."""
 EVERY = 60.0
 """The least number of seconds between two times that results are kept; a shorter job keeps none."""
 
 
 class Spent(NamedTuple):
-    """What the earlier attempts of a job cost, as far as their results were kept: how many there were, and their
-    seconds by the clock and of a processor."""
+    """What the earlier attempts of a job cost, as far as their results were kept: how many there were, their seconds by
+    the clock and of a processor, and the processors of their machines."""
 
     attempts: int = 0
     wall_s: float = 0.0
     cpu_s: float = 0.0
+    machines: tuple[str, ...] = ()
 
 
 @dataclass
@@ -59,11 +64,12 @@ def begin(identity: str, out: str, root: Path = FOLDER) -> None:
     """Begin a job that makes `out`. `identity`: text that differs between jobs whose results may differ. What another
     job has left of the same `out` is deleted."""
     global _job
-    folder, now = root / hashlib.sha256(identity.encode()).hexdigest(), time.monotonic()
+    folder, now = root / hashlib.sha256(f"{FORMAT}\n{identity}".encode()).hexdigest(), time.monotonic()
     for other in root.glob(f"*/{JOB}"):
         if other.parent != folder and _read_job(other).get("out") == out:
             shutil.rmtree(other.parent, ignore_errors=True)
-    _job = _Job(folder, out, _spent(_read_job(folder / JOB)), started=now, kept=now)
+    before = _spent(_read_job(folder / JOB)) if any(folder.glob("*.npz")) else Spent()
+    _job = _Job(folder, out, before, started=now, kept=now)
 
 
 def end() -> None:
@@ -102,18 +108,18 @@ class Loop:
     def keep(self, first: int, leaves: Sequence[np.ndarray]) -> None:
         """Keep the results of the `first` entries. A failure is told once, and stops nothing."""
         assert self.file
-        now = time.monotonic()
-        spent = earlier()
+        spent = _job.earlier  # also if no loop has read anything yet: a later one may
         job = {
             "out": _job.out,
             "attempts": spent.attempts + 1,
-            "wall_s": round(spent.wall_s + now - _job.started, 3),
+            "wall_s": round(spent.wall_s + time.monotonic() - _job.started, 3),
             "cpu_s": round(spent.cpu_s + cpu_seconds(), 3),
+            "machines": [*dict.fromkeys((*spent.machines, cpu_model()))],
         }
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            _replace(self.file, _packed(self.what, first, leaves))
             _replace(self.file.with_name(JOB), json.dumps(job, indent=1).encode())
+            _replace(self.file, _packed(self.what, first, leaves))
         except OSError as error:
             if not _job.told:
                 _job.told = True
@@ -163,10 +169,12 @@ def _read_job(file: Path) -> dict[str, object]:
 
 
 def _spent(job: dict[str, object]) -> Spent:
-    attempts, wall, cpu = (job.get(name) for name in Spent._fields)
+    """Return the cost of the attempts that have kept something; at least one has."""
+    attempts, wall, cpu = job.get("attempts"), job.get("wall_s"), job.get("cpu_s")
+    machines = job.get("machines")
     if isinstance(attempts, int) and isinstance(wall, int | float) and isinstance(cpu, int | float):
-        return Spent(attempts, wall, cpu)
-    return Spent()
+        return Spent(attempts, wall, cpu, tuple(map(str, machines)) if isinstance(machines, list) else ())
+    return Spent(attempts=1)
 
 
 def _replace(file: Path, content: bytes) -> None:

@@ -25,6 +25,7 @@ from metabo.evidence.manifest import (
     size,
     write,
 )
+from metabo.evidence.unfinished import Unfinished
 from metabo.plan import codegraph, registry
 from metabo.plan.entries import CatalogueEntry
 from metabo.records import inventory, provenance
@@ -86,7 +87,7 @@ def add(
 ) -> Added:
     """Add the results of one run, `results/{scale}`, to `root/{scale}`. Files that are already there are kept or
     replaced, all of them at once: if this is stopped or raises an error, the folder is as it was. What long jobs that
-    were stopped have finished is added too.
+    were stopped have finished is added too, unless artefacts are named.
 
     `artefacts`: names of the artefacts whose inputs are added, with the verdicts on their papers; () for all results.
     `trajectories`: whether the tables of BO are kept, or of these the records alone, with their checksums; `priors`:
@@ -108,7 +109,9 @@ def add(
     _refuse_overlap(results, folder)
     with swapping.alone(root):
         swapping.recover(root)
-        return _added(kept, results, folder, trajectories, priors, catalogue or {})
+        made = {name for record in held.records for name in record.outputs}
+        started = [] if artefacts else unfinished.of_run(results, kept[0].named, made)
+        return _added(kept, results, folder, trajectories, priors, catalogue or {}, started)
 
 
 def _added(
@@ -118,6 +121,7 @@ def _added(
     trajectories: bool,
     priors: bool,
     catalogue: Mapping[str, CatalogueEntry],
+    started: Sequence[Unfinished],
 ) -> Added:
     stages = KEPT - (set() if trajectories else TRAJECTORIES) - (set() if priors else PRIORS)
     files = _files(kept, results.absolute(), stages)
@@ -128,11 +132,9 @@ def _added(
     before = read(folder) if folder.is_dir() and any(folder.iterdir()) else None
     same_code = _with_changes(kept, results, before)
     made = {below(one, name): sha for one in kept for name, sha in one.outputs.items()}
-    outputs = {name for one in kept for name in one.outputs}
-    started = unfinished.of_run(results, kept[0].named, outputs)
     for one in started:
         files |= one.placed
-    gone |= unfinished.ended(folder, started, outputs)
+    gone |= unfinished.ended(folder, started, {name for one in kept for name in one.outputs})
     pieces = earlier.planned(files, made, folder, before, earlier.readers(catalogue))
     gone |= set(pieces.gone)
     copied = {**{new: folder / old for new, old in pieces.moved.items()}, **files}

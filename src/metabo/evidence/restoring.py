@@ -45,7 +45,7 @@ class Restored(NamedTuple):
         said = f"{self.folder}: results of {self.jobs:,} jobs are back; those of {self.there:,} were there"
         found = ["; ".join([said, *(f"{count:,} not, since they {why}" for why, count in sorted(self.left.items()))])]
         if self.unfinished:
-            found.append(f"Unfinished jobs that go on from what they had finished: {self.unfinished}")
+            found.append(f"Unfinished jobs, which go on if settings and code are the same: {self.unfinished}")
         if self.tables:
             more = f" (and {len(self.tables) - SHOWN} more)" if len(self.tables) > SHOWN else ""
             first = " ".join(self.tables[:SHOWN])

@@ -55,12 +55,13 @@ def ended(folder: Path, added: Iterable[Unfinished], made: Collection[str]) -> s
 
 
 def restore(kept: Path, results: Path) -> int:
-    """Copy recorded unfinished jobs to where the same jobs look for them, and return how many. A job that has ended
-    here, or has kept something itself, is left alone."""
+    """Copy recorded unfinished jobs to where jobs look for them, and return how many. They go on from there if their
+    settings, inputs, code and versions are the same. One that has ended here, or has kept something itself, is left
+    alone."""
     place, restored = results.absolute().parents[1] / FOLDER, 0
     for one in listed(kept / PLACE):
         own = place / one.files[0].parent.name
-        if (place.parents[1] / one.out).exists() or own.exists():
+        if (place.parents[1] / one.out).exists() or (own / JOB).exists():
             continue
         for file in one.files:  # the last says whose they are
             with atomic_path(own / file.name) as scratch:

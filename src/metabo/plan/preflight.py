@@ -10,19 +10,20 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from metabo.errors import DataError, MetaboError
-from metabo.records.checksums import MADE, damaged, read_sidecar, sidecar_names, sidecar_of
-from metabo.records.files import Json, canonical, digest, unwritable
+from metabo.records.checksums import MADE, damaged, read_sidecar, sidecar_of
+from metabo.records.files import Json, canonical, unwritable
 
 RUN = Path(".cache/run.lock")
 """The lock that a run holds."""
 JOBS = RUN.with_name("jobs.lock")
 """The lock that a run's jobs share, which outlive the run if it alone is killed."""
 MARKS = Path(".snakemake/incomplete")
-"""Where Snakemake marks the files of jobs that it has started and not seen ended."""
+"""Where Snakemake marks the files of jobs that it has started and not seen ended: by their names in base 64, cut into
+folders "@..." if they are long."""
 SHOWN, LONGEST = 3, 60
 """How many settings are told that differ, and how many characters of a value."""
 ROOM = 2**16
@@ -82,57 +83,12 @@ def tell_at_work(jobs: Path = JOBS) -> None:
         fcntl.flock(os.open(jobs, os.O_RDWR), fcntl.LOCK_SH | fcntl.LOCK_NB)  # never closed
 
 
-def keep_finished(marks: Path = MARKS, run: Path = RUN) -> int:
-    """Take away Snakemake's marks of files whose job has ended though its run was killed, and return how many.
-
-    Snakemake would delete these files and make them again. A job writes its record last, so one that is there and
-    names the files as they are says that the job has ended. This does nothing while a run or a job is at work here.
-    """
-    locks = [run, run.with_name(JOBS.name)]
-    if not marks.is_dir() or not all(map(_is_free, locks)):
-        return 0
-    ended = [mark for mark, path in _marked(marks) if _is_ended(path)]
-    for mark in ended:
-        with contextlib.suppress(OSError):
-            mark.unlink()
-    return len(ended)
-
-
-def _is_free(lock: Path) -> bool:
-    try:
-        handle = os.open(lock, os.O_RDWR)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-
-
-def _marked(marks: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield each mark with the file that it is of: its name in base 64, in folders "@..." if it is long."""
-    for mark in marks.rglob("*"):
-        with contextlib.suppress(ValueError):
-            name = "".join(part.removeprefix("@") for part in mark.relative_to(marks).parts)
-            if mark.is_file():
-                yield mark, Path(base64.urlsafe_b64decode(name).decode())
-
-
-def _is_ended(path: Path) -> bool:
-    """Tell whether a record is there that says that the file, or record, is as a job left it that has ended."""
-    if path.is_absolute() or path.parts[0] not in MADE or not path.is_file():
-        return False
-    with contextlib.suppress(MetaboError, OSError):
-        for name in filter(Path.is_file, (*sidecar_names(path), path)):
-            if name.suffix == ".json" and (made := read_sidecar(name).get("outputs", {})):
-                named = path == name or path.as_posix() in made
-                return named and all(Path(one).is_file() and digest(one) == sha for one, sha in made.items())
-    return False
+def is_marked(path: str | Path, marks: Path = MARKS) -> bool:
+    """Tell whether Snakemake has marked a file as one of a job that it has not seen ended, and will make it again."""
+    name = base64.urlsafe_b64encode(str(path).encode()).decode()
+    longest = os.pathconf(marks, "PC_NAME_MAX") - 1 if marks.is_dir() else len(name)
+    parts = [name[start : start + longest] for start in range(0, len(name), longest)]
+    return marks.joinpath(*(f"@{part}" for part in parts[:-1]), parts[-1]).is_file()
 
 
 def require_same_spec(outputs: Iterable[str], spec: str) -> None:

@@ -3,6 +3,8 @@
 import argparse
 import importlib
 import json
+import os
+import platform
 import re
 import sys
 import zipfile
@@ -149,9 +151,12 @@ def _run(stage: str, args: Namespace, work: Callable[[], Outcome], roots: list[s
 
 
 def _identity(stage: str, args: Namespace, inputs: Mapping[str, str], depends: str) -> str:
-    """Return what two attempts of a job must share if one is to go on from the other."""
-    versions = [metadata.version(name) for name in ("jax", "jaxlib", "numpy")]
-    return files.canonical([stage, args.spec, _paths(args, "out"), inputs, depends, versions, args.gpu])
+    """Return what two attempts of a job must share if one is to go on from the other: all that its record has of what
+    can change a result, but for the processor, which `checkpoint` notes."""
+    versions = {name: metadata.version(name) for name in provenance.PACKAGES} | {"python": platform.python_version()}
+    flags = {name: os.environ.get(name, "") for name in ("XLA_FLAGS", "NPY_DISABLE_CPU_FEATURES")}
+    computes = [versions, flags, args.threads, args.gpu, platform.machine()]
+    return files.canonical([stage, args.spec, _paths(args, "out"), inputs, depends, computes])
 
 
 def _write_archives_alike() -> None:
