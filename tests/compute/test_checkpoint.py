@@ -34,7 +34,7 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "EVERY", 0.0)
     monkeypatch.setattr(mapping, "SECONDS", 0.0)
     yield tmp_path / "unfinished"
-    checkpoint._job = checkpoint._Job()
+    checkpoint._job = checkpoint._Attempt()
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def attempt(run, monkeypatch):
             go_on()
 
     yield call
-    checkpoint._job = checkpoint._Job()
+    checkpoint._job = checkpoint._Attempt()
 
 
 def kept():

@@ -82,7 +82,7 @@ def test_the_same_outcome_twice_is_one_trial_and_another_outcome_a_repeat(folder
 def test_studies_share_the_prior_and_nothing_else(folder):
     Study(folder, "a").tell(GOOD, 0.1)
     assert Study(folder, "b").trials == [] and len(Study(folder, "a").trials) == 1
-    with pytest.raises(ConfigError, match=r"study '../x': write letters"):
+    with pytest.raises(ConfigError, match=r"study '../x': write at most 100 letters"):
         Study(folder, "../x")
 
 

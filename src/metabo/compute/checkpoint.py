@@ -46,7 +46,7 @@ class Spent(NamedTuple):
 
 
 @dataclass
-class _Job:
+class _Attempt:
     folder: Path | None = None
     out: str = ""
     earlier: Spent = field(default_factory=Spent)
@@ -57,7 +57,7 @@ class _Job:
     told: bool = False
 
 
-_job = _Job()
+_job = _Attempt()
 
 
 def begin(identity: str, out: str, root: Path = FOLDER) -> None:
@@ -69,7 +69,7 @@ def begin(identity: str, out: str, root: Path = FOLDER) -> None:
         if other.parent != folder and _read_job(other).get("out") == out:
             shutil.rmtree(other.parent, ignore_errors=True)
     before = _spent(_read_job(folder / JOB)) if any(folder.glob("*.npz")) else Spent()
-    _job = _Job(folder, out, before, started=now, kept=now)
+    _job = _Attempt(folder, out, before, started=now, kept=now)
 
 
 def end() -> None:
@@ -77,7 +77,7 @@ def end() -> None:
     global _job
     if _job.folder:
         shutil.rmtree(_job.folder, ignore_errors=True)
-    _job = _Job()
+    _job = _Attempt()
 
 
 def earlier() -> Spent:
