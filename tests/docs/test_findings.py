@@ -280,6 +280,17 @@ def test_what_the_methods_with_networks_do_on_new_rows_of_taskset():
         last = own[own["iteration"] == 100]
         counted[name] = len(most), int((most > 90).sum()), int((last["normalised_regret"] > 0).sum())
     assert counted["MAF"] == (60, 13, 35) and "35 of its 60 runs end without the best row, and 13 spend more" in TEXT
+    different = {
+        name: queries(*WHOLE, RUNS[name])
+        .groupby(["task", "prior_seed", "seed"], observed=True)["candidate"]
+        .agg(tuple)
+        .groupby("task", observed=True)
+        .nunique()
+        for name in counted
+    }
+    assert (different["MIMO, UCB 1.8"] == 1).sum() == 2
+    assert "on two tasks the runs of all five priors are the same" in " ".join(TEXT.split())
+    assert different["RFGP, UCB 1.8"].min() == 5 and different["MAF"].min() == 4
     assert counted["MIMO, UCB 1.8"][1] == 21 and "21 of its runs settle on one row" in TEXT
     ends = {name: by_task(queries(*WHOLE, run))[100].mean() for name, run in RUNS.items()}
     best = max(ends[f"{name}, PI"] for name in ("H-NLL", "H-EKL", "FSBO", "ABLR"))

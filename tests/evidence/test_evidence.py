@@ -269,7 +269,7 @@ def test_a_result_of_a_checkout_with_changes_counts_if_a_commit_has_its_code(run
     assert verified(capsys)[0] == 0
 
     now["commit"] = "d" * 40  # whose code is another: what was noted stays
-    monkeypatch.setattr(adding, "_same_code", lambda record: False)
+    monkeypatch.setattr(adding, "runs_same_code", lambda *_: False)
     adding.add(FOLDER, KEPT)
     assert manifest.read(SCALE)["same_code"] == {name: "c" * 40}
     own.write_text(whole)  # made again, at a commit

@@ -86,8 +86,8 @@ def earlier() -> Spent:
 
 
 class Loop:
-    """One loop of the present job: what of it is there already (`first` entries, their results `leaves`; None if there
-    are none), and where to keep more of it."""
+    """One loop of the present job. An earlier attempt has finished the `first` entries, whose results are in `leaves`
+    (None if there was no such attempt)."""
 
     def __init__(self, what: str, like: Sequence[np.ndarray]) -> None:
         """`what`: the entries in the plural. `like`: arrays of the shapes and types of the results of all entries."""

@@ -241,7 +241,7 @@ def _with_changes(records: Iterable[StoredSidecar], results: Path, before: Manif
             why = "the code that runs here is in no checkout (an installed package); call it with that of a clone"
         elif not is_clean(here):
             why = "this checkout has changes too, so that it cannot tell; commit them and add again"
-        elif not (_same_code(record) and _same_files(record)):
+        elif not (runs_same_code(record, stage_of(record), record.content.get("spec", {})) and _same_files(record)):
             why = (
                 "its code is not that of the present commit; check out the one that has it, or delete it and run again"
             )
@@ -250,10 +250,6 @@ def _with_changes(records: Iterable[StoredSidecar], results: Path, before: Manif
             continue
         raise DataError(f"{results}: {record.result} was made by a checkout with changes that no commit had, and {why}")
     return found
-
-
-def _same_code(record: StoredSidecar) -> bool:
-    return runs_same_code(record, stage_of(record), record.content.get("spec", {}))
 
 
 def _same_files(record: StoredSidecar) -> bool:
