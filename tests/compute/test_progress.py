@@ -46,6 +46,18 @@ def test_the_pace_leaves_out_the_first_item_which_compiles(clock, capsys):
     assert capsys.readouterr().err.splitlines()[1] == "2 of 5 runs in 2 min, about 60 s left"
 
 
+def test_two_loops_of_a_job_each_have_their_own_pace(clock, capsys):
+    for _ in progress.loop(range(1), "spaces"):
+        for _ in progress.loop(range(3), "fits"):
+            clock.now += 0.1
+        with progress.counted("fits", 35) as advance:
+            for done in range(5, 36):  # four were finished by an earlier attempt
+                clock.now += 100.0
+                advance(done)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["5 of 35 fits in 2 min", "6 of 35 fits in 3 min, about 48 min left"]  # 29 times 100 s
+
+
 def test_a_level_of_one_is_not_shown(clock, capsys):
     for _ in progress.loop(range(1), "spaces"):
         for _ in progress.loop(range(2), "runs"):

@@ -1,4 +1,4 @@
-"""Killed runs: all processes at random moments, the workflow alone while its job goes on; a second run beside one."""
+"""Killed runs: all processes at random moments, the workflow alone beside its job; a second run beside one."""
 
 import os
 import random
@@ -55,7 +55,7 @@ def test_killed_at_random_moments(copy, reference, tmp_path, fault):
         assert chain.lasting(project) == reference.results
 
 
-def test_a_second_run_and_a_job_that_outlives_its_run(copy, reference, tmp_path, fault):
+def test_a_second_run_and_a_run_killed_alone(copy, reference, tmp_path, fault):
     project = copy()
     (project / chain.LOSSES).unlink()
     with fault("two runs in one folder"):
@@ -64,14 +64,19 @@ def test_a_second_run_and_a_job_that_outlives_its_run(copy, reference, tmp_path,
         os.killpg(first.pid, signal.SIGSTOP)
         status, output = chain.run(project, chain.LOSSES)
         assert status != 0 and "another run is active" in output and chain.clear(output), output
-    with fault("the workflow killed alone"):
+    with fault("the workflow killed alone, its job not able to stop"):
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
         status, output = chain.run(project, chain.LOSSES)
         assert status != 0 and "still at work" in output and chain.clear(output), output
         assert "fuser .cache/jobs.lock" in output and not (project / chain.LOSSES).exists()
         os.killpg(first.pid, signal.SIGCONT)
-        assert chain.wait(lambda: not chain.at_work(project))
-        assert chain.lasting(project) == reference.results  # the job was not disturbed
-        status, output = chain.run(project, chain.LOSSES)
+        assert chain.wait(lambda: not chain.at_work(project), 30)
+        assert not (project / chain.LOSSES).exists()  # the job has stopped
+    with fault("the workflow killed alone"):
+        second = chain.start(project, tmp_path / "second.log", chain.LOSSES)
+        assert chain.wait(lambda: chain.at_work(project))
+        os.kill(second.pid, signal.SIGKILL)
+        second.wait()
+        status, output = chain.run(project, chain.LOSSES)  # at once: it waits until the job has stopped
         assert status == 0 and chain.lasting(project) == reference.results, output

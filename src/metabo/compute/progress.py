@@ -68,10 +68,10 @@ def loop(items: Iterable[Item], what: str) -> Iterator[Item]:
 @contextmanager
 def counted(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Yield a function to call with the number of finished `what` (a plural), out of `total`."""
-    now = time.monotonic()
     if not _job.levels:
-        _job.started = _job.logged = _job.shown = now
-        _job.begun = None
+        _job.started = _job.logged = _job.shown = time.monotonic()
+    if all(outer.total == 1 for outer in _job.levels):
+        _job.begun = None  # also of a further loop of the job: its pace is another
     level = _Level(what, total)
     _job.levels.append(level)
 

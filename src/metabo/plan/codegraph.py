@@ -17,12 +17,12 @@ from metabo.plan import collectors, registry, snapshot, syntax
 PACKAGE = "metabo"
 BOOKKEEPING = (
     "__init__.py", "compute/blas.py", "compute/checkpoint.py", "compute/cores.py", "compute/machine.py",
-    "compute/progress.py", "errors.py", "plan/codegraph.py", "plan/digests.py", "plan/equivalent.py",
-    "plan/preflight.py", "plan/schema.py", "plan/snapshot.py", "plan/syntax.py", "plan/typical.csv",
-    "plan/yaml_files.py", "records/checksums.py", "records/provenance.py", "stages/common.py",
+    "compute/orphans.py", "compute/progress.py", "errors.py", "plan/codegraph.py", "plan/digests.py",
+    "plan/equivalent.py", "plan/preflight.py", "plan/schema.py", "plan/snapshot.py", "plan/syntax.py",
+    "plan/typical.csv", "plan/yaml_files.py", "records/checksums.py", "records/provenance.py", "stages/common.py",
 )  # fmt: skip
 """Files of the package that every stage imports and that cannot change a result: locks, cores, checked inputs,
-progress, what is kept of unfinished jobs, the machine's name, times of jobs, errors, schemas, sidecars, digests. Also
+progress, what is kept of unfinished jobs, their end with the run, the machine's name, times of jobs, errors, schemas, sidecars, digests. Also
 the package's own `__init__`, whose names jobs do not use. (`stages/common.py` sets the headers of archives under old
 Pythons: the file's bytes, not its arrays.)"""
 PACKAGE_ROOT = Path(__file__).parents[1]

@@ -26,6 +26,8 @@ MARKS = Path(".snakemake/incomplete")
 folders "@..." if they are long."""
 SHOWN, LONGEST = 3, 60
 """How many settings are told that differ, and how many characters of a value."""
+PATIENCE = 15.0
+"""For how many seconds a run waits for the jobs of a killed one, which then stop (`metabo.compute.orphans`)."""
 ROOM = 2**16
 """The number of bytes that must be free before a run starts."""
 
@@ -49,18 +51,21 @@ def claim_folder(run: Path = RUN) -> bool:
         jobs,
         f"jobs of a run that was killed are still at work in {Path.cwd()}; wait until they end, or stop them "
         f"(`fuser {jobs}` shows their ids), then run the same command",
+        PATIENCE,
     )
     if at_work:
         os.close(at_work)  # this run's own jobs share it now
     return bool(at_work)
 
 
-def _hold(lock: Path, taken: str) -> int | None:
+def _hold(lock: Path, taken: str, patience: float = 0.0) -> int | None:
     """Return the open file of a lock, which is held until it is closed or the process ends, or None if there are no
-    locks."""
+    locks. Raises MetaboError with `taken` if others still hold it after `patience` seconds."""
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+    last = time.monotonic() + patience
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        while not _is_free(handle, time.monotonic() >= last):
+            time.sleep(0.1)
         return handle
     except BlockingIOError as error:
         os.close(handle)
@@ -75,6 +80,17 @@ def _hold(lock: Path, taken: str) -> int | None:
             stacklevel=3,
         )
         return None
+
+
+def _is_free(handle: int, last: bool) -> bool:
+    """Try to take a lock; raise BlockingIOError if others hold it the last time."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        if last:
+            raise
+        return False
+    return True
 
 
 def tell_at_work(jobs: Path = JOBS) -> None:

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from metabo.compute import checkpoint, cores, progress
+from metabo.compute import checkpoint, cores, orphans, progress
 from metabo.errors import ConfigError, MetaboError
 from metabo.plan import codegraph, digests, preflight, typed
 from metabo.records import files, provenance
@@ -115,6 +115,7 @@ def _run(stage: str, args: Namespace, work: Callable[[], Outcome], roots: list[s
     _write_archives_alike()
     progress.connect(args.out if isinstance(args.out, str) else stage)
     preflight.tell_at_work()
+    orphans.end_with_run()
     cores.own_process()
     granted = cores.own_cores(args.threads, args.gpu)
     code = codegraph.files(roots)
