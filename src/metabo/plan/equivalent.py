@@ -32,6 +32,10 @@ CHANGES = (
         "tasks/checks.py", ("fe92e7c2cd18ffa3", "47b1b9261b597145"), ("db6dd0432f59176a", "10fb3228f6c535d0"),
         "It refuses benchmarks that no loader makes: tests/tasks/test_benchmark.py",
     ),
+    Change(
+        "records/files.py", ("93484fc73d1a0554", "b6f1da0e32764b57"), ("93484fc73d1a0554", "b6f1da0e32764b57"),
+        "Files get the permissions of the umask, with the same content: tests/records/test_files.py",
+    ),
 )  # fmt: skip
 
 

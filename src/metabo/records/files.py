@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,8 @@ from metabo.errors import MetaboError
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """Any JSON value that is only passed through; a layout that the code reads is a TypedDict instead."""
 
+_UMASK = os.umask(0o077)
+os.umask(_UMASK)  # it cannot be read without being set
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _SCRATCH = re.compile(r"\.metabo-(?P<name>.+)\.[a-z0-9_]{8}(?P<suffix>(\.[^.]+)?)")
 
@@ -60,7 +63,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yield a scratch path in the same folder; on success it replaces `path`, on failure it is removed.
 
     A killed run therefore never leaves a half-written result, and its scratch files are removed at the start of the
-    next run (`remove_scratch`). Raises MetaboError if the folder is not writable or the disk is full.
+    next run (`remove_scratch`). The file keeps its permissions; a new one has those of the umask. Raises MetaboError if the folder is not writable or the disk is full.
     """
     path = Path(path)
     try:
@@ -76,7 +79,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     scratch = Path(name)
     try:
         yield scratch
-        os.chmod(scratch, 0o644)
+        os.chmod(scratch, _mode(path))
         _to_disk(scratch)
         os.replace(scratch, path)
         _to_disk(path.parent)
@@ -86,6 +89,14 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         raise
     finally:
         scratch.unlink(missing_ok=True)
+
+
+def _mode(path: Path) -> int:
+    """Return the permissions of the file that is replaced, or those that the umask gives a new one."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        return 0o666 & ~_UMASK
 
 
 def _to_disk(path: Path) -> None:
