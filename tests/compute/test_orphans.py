@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -46,6 +47,23 @@ def test_a_job_ends_with_its_run_and_says_so(started):
     run.kill()  # nobody has asked about it since: it is there as a zombie
     assert job.wait(timeout=20) == -signal.SIGTERM
     assert "the run that started this job has ended" in job.stderr.read()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk to write to")
+def test_a_job_that_has_no_room_for_its_log_ends_too(started):
+    run = started("pass")
+    run.wait()
+    full = JOB.replace("import os, time", "import os, sys, time; sys.stderr = open('/dev/full', 'w')")
+    assert started(full, str(run.pid)).wait(timeout=20) == -signal.SIGTERM
+
+
+def test_a_job_that_takes_no_notice_is_killed(started):
+    run = started("pass")
+    run.wait()
+    deaf = JOB.replace(
+        "orphans.end", "import signal; signal.signal(15, signal.SIG_IGN); orphans.LAST = 0.2; orphans.end"
+    )
+    assert started(deaf, str(run.pid)).wait(timeout=20) == -signal.SIGKILL
 
 
 def test_a_job_whose_run_has_ended_before_it_begins(started):

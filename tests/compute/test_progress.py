@@ -58,6 +58,18 @@ def test_two_loops_of_a_job_each_have_their_own_pace(clock, capsys):
     assert lines[:2] == ["5 of 35 fits in 2 min", "6 of 35 fits in 3 min, about 48 min left"]  # 29 times 100 s
 
 
+def test_what_an_earlier_attempt_finished_is_not_taken_for_the_pace(clock, capsys):
+    for space in progress.loop(range(3), "spaces"):
+        with progress.counted("fits", 30, 30 if space < 2 else 20) as advance:
+            clock.now += 0.5
+            for done in range(21, 31) if space == 2 else ():
+                clock.now += 60.0
+                advance(done)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "2 of 3 spaces, 21 of 30 fits in 62 s"
+    assert lines[1] == "2 of 3 spaces, 22 of 30 fits in 2 min, about 8 min left"
+
+
 def test_a_level_of_one_is_not_shown(clock, capsys):
     for _ in progress.loop(range(1), "spaces"):
         for _ in progress.loop(range(2), "runs"):

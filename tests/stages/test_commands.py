@@ -168,6 +168,24 @@ def test_a_folder_is_claimed_once_and_free_again_after_kill(tmp_path):
     preflight.claim_folder(lock)
 
 
+@pytest.mark.parametrize(("held", "goes_on"), [(0.4, True), (60.0, False)])
+def test_a_run_waits_a_moment_for_the_jobs_of_a_killed_one(tmp_path, monkeypatch, held, goes_on):
+    monkeypatch.setattr(preflight, "PATIENCE", 10.0 if goes_on else 0.3)
+    jobs = tmp_path / preflight.JOBS.name
+    jobs.touch()
+    program = "import sys, time; from pathlib import Path; from metabo.plan.preflight import tell_at_work;"
+    program += " tell_at_work(Path(sys.argv[1])); print('at work', flush=True); time.sleep(float(sys.argv[2]))"
+    command = [sys.executable, "-c", program, str(jobs), str(held)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "at work\n"
+        if goes_on:
+            assert preflight.claim_folder(tmp_path / "run.lock")
+        else:
+            with pytest.raises(MetaboError, match="still at work"):
+                preflight.claim_folder(tmp_path / "run.lock")
+        process.kill()
+
+
 def refusing(number: int):
     """A stand-in for flock that fails with an error number."""
 

@@ -38,7 +38,7 @@ def one_by_one(run: Callable[..., PyTree], entries: PyTree, shared: tuple[PyTree
     first, length = kept.first, 1
     if kept.leaves is not None:
         done = jax.tree.unflatten(jax.tree.structure(done), map(jnp.asarray, kept.leaves))
-    with progress.counted(what, count) as advance:
+    with progress.counted(what, count, first) as advance:
         while first < count:
             started, last = time.monotonic(), min(first + length, count)
             done = _stretch(run, entries, shared, done, jnp.asarray(first), jnp.asarray(last))

@@ -1,7 +1,8 @@
 """Jobs that stop once the run that started them has ended.
 
-A run that is killed alone leaves its jobs behind. Snakemake has not seen them end, so it deletes what they make and makes
-it again; until then they would take the cores, and hold up the next run of the same command.
+A run that is killed alone leaves its jobs behind. Snakemake has not seen them end, so it deletes what they make and
+makes it again; until then they would take the cores, and hold up the next run of the same command. The run and its jobs
+see one table of processes: a job in a container with a table of its own would stop at once.
 """
 
 import os
@@ -9,6 +10,7 @@ import select
 import signal
 import sys
 import time
+from contextlib import suppress
 from threading import Thread
 from typing import Final
 
@@ -16,6 +18,8 @@ RUN: Final = "METABO_RUN"
 """Environment variable with the process id of the run that starts the jobs (Snakefile)."""
 EVERY: Final = 2.0
 """Seconds between two looks at the run, where the system cannot tell that a process has ended."""
+LAST: Final = 10.0
+"""Seconds until a job is killed that takes no notice of being asked to stop."""
 
 
 def end_with_run() -> None:
@@ -31,9 +35,12 @@ def end_with_run() -> None:
 
 def _end_after(run: int) -> None:
     wait(run)
-    print("the run that started this job has ended, so the job stops; the same command goes on", file=sys.stderr)
-    sys.stderr.flush()
+    with suppress(Exception):  # a full disk, say, has no room for the log
+        print("the run that started this job has ended, so the job stops; the same command goes on", file=sys.stderr)
+        sys.stderr.flush()
     os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(LAST)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def wait(process: int) -> None:

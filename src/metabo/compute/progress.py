@@ -66,12 +66,13 @@ def loop(items: Iterable[Item], what: str) -> Iterator[Item]:
 
 
 @contextmanager
-def counted(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with the number of finished `what` (a plural), out of `total`."""
+def counted(what: str, total: int, before: int = 0) -> Iterator[Callable[[int], None]]:
+    """Yield a function to call with the number of finished `what` (a plural), out of `total`; `before` of them were
+    finished by an earlier attempt."""
     if not _job.levels:
         _job.started = _job.logged = _job.shown = time.monotonic()
-    if all(outer.total == 1 for outer in _job.levels):
-        _job.begun = None  # also of a further loop of the job: its pace is another
+    if before or all(outer.total == 1 for outer in _job.levels):
+        _job.begun = None  # the pace so far is that of another loop, or of reading what was finished
     level = _Level(what, total)
     _job.levels.append(level)
 

@@ -22,9 +22,9 @@ BOOKKEEPING = (
     "plan/typical.csv", "plan/yaml_files.py", "records/checksums.py", "records/provenance.py", "stages/common.py",
 )  # fmt: skip
 """Files of the package that every stage imports and that cannot change a result: locks, cores, checked inputs,
-progress, what is kept of unfinished jobs, their end with the run, the machine's name, times of jobs, errors, schemas, sidecars, digests. Also
-the package's own `__init__`, whose names jobs do not use. (`stages/common.py` sets the headers of archives under old
-Pythons: the file's bytes, not its arrays.)"""
+progress, what is kept of unfinished jobs, that jobs stop with their run, the machine's name, times of jobs, errors,
+schemas, sidecars, digests. Also the package's own `__init__`, whose names jobs do not use. (`stages/common.py` sets the
+headers of archives under old Pythons: the file's bytes, not its arrays.)"""
 PACKAGE_ROOT = Path(__file__).parents[1]
 
 

@@ -21,8 +21,8 @@ class Change(NamedTuple):
 
 CHANGES = (
     Change(
-        "compute/mapping.py", ("765ccdce5ad9137b", "37d179e2cfb7322b"), ("765ccdce5ad9137b", "37d179e2cfb7322b"),
-        "It keeps what a loop has finished, between two calls of the same program: tests/compute/test_checkpoint.py",
+        "compute/mapping.py", ("765ccdce5ad9137b", "341947d7e5a82c19"), ("765ccdce5ad9137b", "341947d7e5a82c19"),
+        "It keeps, and counts, what is finished, between calls of one program: tests/compute/test_checkpoint.py",
     ),
     Change(
         "tasks/task.py", ("207c242e6ba279af", "e9d6df71e938e7bd"), ("207c242e6ba279af", "e9d6df71e938e7bd"),
@@ -33,8 +33,8 @@ CHANGES = (
         "It refuses benchmarks that no loader makes: tests/tasks/test_benchmark.py",
     ),
     Change(
-        "records/files.py", ("93484fc73d1a0554", "b6f1da0e32764b57"), ("93484fc73d1a0554", "b6f1da0e32764b57"),
-        "Files get the permissions of the umask, with the same content: tests/records/test_files.py",
+        "records/files.py", ("93484fc73d1a0554", "37d6139a594131fe"), ("93484fc73d1a0554", "37d6139a594131fe"),
+        "Files with the same content have other permissions: tests/records/test_files.py",
     ),
 )  # fmt: skip
 

@@ -20,7 +20,7 @@ from metabo.records.files import Json, canonical, unwritable
 RUN = Path(".cache/run.lock")
 """The lock that a run holds."""
 JOBS = RUN.with_name("jobs.lock")
-"""The lock that a run's jobs share, which outlive the run if it alone is killed."""
+"""The lock that a run's jobs share; those on a cluster, and those that cannot stop, outlive a run that is killed."""
 MARKS = Path(".snakemake/incomplete")
 """Where Snakemake marks the files of jobs that it has started and not seen ended: by their names in base 64, cut into
 folders "@..." if they are long."""
@@ -61,7 +61,7 @@ def claim_folder(run: Path = RUN) -> bool:
 def _hold(lock: Path, taken: str, patience: float = 0.0) -> int | None:
     """Return the open file of a lock, which is held until it is closed or the process ends, or None if there are no
     locks. Raises MetaboError with `taken` if others still hold it after `patience` seconds."""
-    handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
     last = time.monotonic() + patience
     try:
         while not _is_free(handle, time.monotonic() >= last):

@@ -5,9 +5,8 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
-import stat
-import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,8 +20,6 @@ from metabo.errors import MetaboError
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """Any JSON value that is only passed through; a layout that the code reads is a TypedDict instead."""
 
-_UMASK = os.umask(0o077)
-os.umask(_UMASK)  # it cannot be read without being set
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _SCRATCH = re.compile(r"\.metabo-(?P<name>.+)\.[a-z0-9_]{8}(?P<suffix>(\.[^.]+)?)")
 
@@ -63,23 +60,22 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yield a scratch path in the same folder; on success it replaces `path`, on failure it is removed.
 
     A killed run therefore never leaves a half-written result, and its scratch files are removed at the start of the
-    next run (`remove_scratch`). The file keeps its permissions; a new one has those of the umask. Raises MetaboError if the folder is not writable or the disk is full.
+    next run (`remove_scratch`). The file keeps its permissions; a new one has those of the umask. Raises MetaboError
+    if the folder is not writable or the disk is full.
     """
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".metabo-{path.name}.", suffix=path.suffix)
-        os.close(handle)
+        scratch = _new_beside(path)
     except OSError as error:
         if full := unwritable(path, error):
             raise full from error
         raise MetaboError(
             f"{path.parent}: cannot write here ({error.strerror}); check its permissions and free space"
         ) from error
-    scratch = Path(name)
     try:
         yield scratch
-        os.chmod(scratch, _mode(path))
+        _keep_permissions(path, scratch)
         _to_disk(scratch)
         os.replace(scratch, path)
         _to_disk(path.parent)
@@ -91,12 +87,27 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         scratch.unlink(missing_ok=True)
 
 
-def _mode(path: Path) -> int:
-    """Return the permissions of the file that is replaced, or those that the umask gives a new one."""
-    try:
-        return stat.S_IMODE(path.stat().st_mode)
-    except FileNotFoundError:
-        return 0o666 & ~_UMASK
+def _new_beside(path: Path) -> Path:
+    """Create an empty file with a scratch name, which only its user can read if it is to replace a file."""
+    mode = 0o600 if path.exists() else 0o666  # less the umask
+    while True:
+        scratch = path.with_name(f".metabo-{path.name}.{secrets.token_hex(4)}{path.suffix}")
+        with suppress(FileExistsError):
+            os.close(os.open(scratch, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode))
+            return scratch
+
+
+def _keep_permissions(path: Path, scratch: Path) -> None:
+    """Give a scratch file the group and the permissions of the file that it will replace, if there is one, but that its
+    user can read and write it. Another group, where the system refuses the old one, may do what all may."""
+    with suppress(OSError):
+        old = path.stat()
+        mode = old.st_mode & 0o777 | 0o600
+        with suppress(PermissionError):
+            os.chown(scratch, -1, old.st_gid)
+        if scratch.stat().st_gid != old.st_gid:
+            mode = mode & 0o707 | (mode & 0o007) << 3
+        os.chmod(scratch, mode)
 
 
 def _to_disk(path: Path) -> None:
