@@ -13,8 +13,6 @@ SOURCE = str(Path(workflow.basedir) / "src")
 sys.path.insert(0, SOURCE)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH", "")]))
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
-if not workflow.subprocess_exec:  # a process of the run itself inherits the number of the run
-    os.environ["METABO_RUN"] = str(os.getpid())  # its jobs end with it (src/metabo/compute/orphans.py)
 
 
 include: "workflow/rules/common.smk"

@@ -8,6 +8,10 @@ from metabo.plan.work import RULES
 # job's progress go there too (src/metabo/compute/progress.py).
 shell.prefix("exec 3>&2; export METABO_TERMINAL=3; ")
 
+# A job ends with its run (src/metabo/compute/orphans.py). A process that the run starts for a job inherits the run's number.
+if not workflow.subprocess_exec:
+    os.environ["METABO_RUN"] = str(os.getpid())
+
 QUIET = {kind.name for kind in workflow.output_settings.quiet or ()}
 SHORT_OUTPUT = (
     workflow.is_main_process

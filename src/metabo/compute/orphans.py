@@ -5,6 +5,7 @@ makes it again; until then they would take the cores, and hold up the next run o
 see one table of processes: a job in a container with a table of its own would stop at once.
 """
 
+import errno
 import os
 import select
 import signal
@@ -15,7 +16,7 @@ from threading import Thread
 from typing import Final
 
 RUN: Final = "METABO_RUN"
-"""Environment variable with the process id of the run that starts the jobs (Snakefile)."""
+"""Environment variable with the process id of the run that starts the jobs (workflow/rules/progress.smk)."""
 EVERY: Final = 2.0
 """Seconds between two looks at the run, where the system cannot tell that a process has ended."""
 LAST: Final = 10.0
@@ -44,10 +45,10 @@ def _end_after(run: int) -> None:
 
 
 def wait(process: int) -> None:
-    """Wait until a process, which may be nobody's child, has ended.
+    """Wait until a process has ended; it need not be a child of this one.
 
-    Linux tells this at once, also of a process that its parent has not asked about since; other systems are asked every
-    EVERY seconds.
+    Linux reports the end at once, even while the process is a zombie. Other systems do not, so we check every EVERY
+    seconds.
     """
     try:
         handle = os.pidfd_open(process)
@@ -66,8 +67,6 @@ def wait(process: int) -> None:
 def _is_there(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass  # another user's
+    except OSError as error:  # EPERM: it is there, and another user's
+        return error.errno != errno.ESRCH
     return True
