@@ -36,6 +36,11 @@ CHANGES = (
         "records/files.py", ("93484fc73d1a0554", "37d6139a594131fe"), ("93484fc73d1a0554", "37d6139a594131fe"),
         "Files with the same content have other permissions: tests/records/test_files.py",
     ),
+    Change(
+        "methods/hierarchical/policy.py",
+        ("858c353650879db8", "33a35ead63caf82c"), ("cab208407a23f026", "188818a153259744"),
+        "What it can do now is done if a setting says so: tests/methods/hierarchical/test_policy.py",
+    ),
 )  # fmt: skip
 
 

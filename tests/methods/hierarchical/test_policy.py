@@ -13,7 +13,7 @@ from metabo.bo import priors
 from metabo.bo.policy import Candidates
 from metabo.bo.trajectories import optimise
 from metabo.methods.hierarchical.hyperprior import Parameters, of_gp, to_gp
-from metabo.methods.hierarchical.policy import COLLAPSED
+from metabo.methods.hierarchical.policy import COLLAPSED, independent
 from metabo.methods.hierarchical.policy import policy as policy_of
 from metabo.methods.hierarchical.train import Hierarchical, make_prior
 from metabo.plan import registry
@@ -161,7 +161,7 @@ def test_bo_reads_the_posterior_of_the_last_fit():
     assert (float(info.mean), float(info.std)) == pytest.approx((mean[index], std[index]), rel=1e-6)
 
 
-POLICY = {"pi_threshold": 1.5, "refit_steps": 2, "fit_from": 1, "coordinates": "log"}
+POLICY = {"pi_threshold": 1.5, "refit_steps": 2, "fit_from": 1, "coordinates": "log", "short": "bounded"}
 
 
 def test_every_setting_of_the_policies_has_a_case():
@@ -219,7 +219,7 @@ def test_other_acquisitions_of_the_paper(acquisition, runs):
     assert (base["candidate"] != other["candidate"]).any()
 
 
-def played(shape, coordinates="plain", fit_from=5):
+def played(shape, coordinates="plain", fit_from=5, short="discarded"):
     """Return the length-scales after each observation of a smooth function, under Gammas of that shape."""
     rng = np.random.default_rng(3)
     x = rng.uniform(size=(BUDGET, DIM))
@@ -227,7 +227,7 @@ def played(shape, coordinates="plain", fit_from=5):
     gp = to_gp(Parameters(0.5, jnp.full(DIM, 1.3), 0.69, 0.018), "matern52")
     prior = Parameters([0.5, 0.5], [shape, 3.0], [2.0, 5.0], [1.5, 30.0])
     params = Hierarchical(gp, make_prior(prior, DIM, "gamma"))
-    settings = {"refit_steps": 30, "fit_from": fit_from, "coordinates": coordinates}
+    settings = {"refit_steps": 30, "fit_from": fit_from, "coordinates": coordinates, "short": short}
     policy = policy_of(params, settings, "pi", BUDGET)
     state = policy.init(Candidates(jnp.asarray(x), jnp.ones(BUDGET, bool)), jax.random.key(0))
     found = []
@@ -260,3 +260,84 @@ def test_the_jacobian_is_that_of_the_logarithm():
     gp = to_gp(Parameters(0.5, jnp.array([0.3, 2.0]), 0.7, 0.01), "matern52")
     prior = make_prior(NORMAL, DIM, "gamma")
     assert float(prior.log_jacobian(gp)) == pytest.approx(np.log([0.3, 2.0, 0.7, 0.01]).sum(), rel=1e-9)
+
+
+LEVELS = np.array([0.9, 0.1, 0.6, 0.3, 0.8])
+"""Outputs of five categories that tell nothing of each other."""
+
+
+def categories(repeats=4):
+    """Points with a category in one column and a number in another; the levels of the categories are unrelated."""
+    code = np.tile(np.arange(len(LEVELS)) / (len(LEVELS) - 1), repeats)
+    number = np.repeat(np.linspace(0.0, 1.0, repeats), len(LEVELS))
+    x = np.stack([code, number], axis=1)
+    y = LEVELS[np.tile(np.arange(len(LEVELS)), repeats)] + 0.1 * np.sin(3.0 * number)
+    return Rows(jnp.asarray(x), jnp.asarray(y), jnp.ones(len(x), bool))
+
+
+def fitted_to(data, short, times=1, length=(1.0, 0.1), kind="gamma"):
+    """The GP after some fits in a row under the hand-specified or the uniform prior of App. E.2."""
+    gp = to_gp(Parameters(0.5, jnp.full(DIM, 1.3), 0.69, 0.018), "matern52")
+    numbers = Parameters([0.5, 0.5], length, [1.0, 5.0], [1.0, 100.0]) if kind == "gamma" else UNIFORM
+    params = Hierarchical(gp, make_prior(numbers, DIM, kind))
+    policy = policy_of(params, {"refit_steps": 100, "short": short}, "pi", len(data.y))
+    for _ in range(times):
+        params, ok = eqx.filter_jit(policy.fit)(params, data)
+        assert bool(ok)
+    return params.gp
+
+
+def test_a_category_whose_values_share_nothing_does_not_discard_a_bounded_fit():
+    """The control: the rule that discards short length-scales stays at the start, and predicts as the start does."""
+    data = categories()
+    discarded, bounded = fitted_to(data, "discarded", 3), fitted_to(data, "bounded", 3)
+    np.testing.assert_array_equal(discarded.kernel.lengthscale, 1.3)
+    lengths = np.asarray(bounded.kernel.lengthscale)
+    assert COLLAPSED <= lengths[0] < 0.15  # categories are 0.25 apart
+    assert lengths[1] > 0.3  # the number tells
+    assert float(bounded.noise) < 0.2 * float(discarded.noise)
+    middle = Rows(jnp.asarray([[0.0, 0.5], [0.25, 0.5]]), jnp.asarray(LEVELS[:2] + 0.1 * np.sin(1.5)), None)
+    means = [gp.posterior(*data).predict(middle.x)[0] for gp in (bounded, discarded)]
+    errors = [float(jnp.abs(mean - middle.y).max()) for mean in means]
+    assert errors[0] < 0.1 < 0.2 < errors[1]
+
+
+def test_a_bounded_fit_of_a_uniform_prior_keeps_within_the_bound():
+    gp = fitted_to(categories(), "bounded", 3, kind="uniform")
+    assert (np.asarray(gp.kernel.lengthscale) >= COLLAPSED).all()
+    assert float(gp.noise) < 0.01
+
+
+@pytest.mark.parametrize("shape", [0.6, 1.0])
+def test_a_bounded_fit_to_which_all_observations_are_independent_is_discarded(shape):
+    """Outputs of pure noise at points that all differ: the density of a short length-scale grows, and nothing is
+    learned. A pair of points that share everything but one input shows that the fit says more than that."""
+    rng = np.random.default_rng(1)
+    data = Rows(jnp.asarray(rng.uniform(size=(6, DIM))), jnp.asarray([0.0, 1.0, 0.1, 0.9, 0.2, 0.8]), jnp.ones(6, bool))
+    short = to_gp(Parameters(0.5, jnp.full(DIM, COLLAPSED), 0.69, 0.018), "matern52")
+    assert bool(independent(short, data))
+    mixed = to_gp(Parameters(0.5, jnp.asarray([COLLAPSED, 1.0]), 0.69, 0.018), "matern52")
+    assert not bool(independent(mixed, categories()))
+    alike = data._replace(x=jnp.broadcast_to(data.x[0], data.x.shape))
+    assert not bool(independent(short, alike))  # equal points tell nothing of length-scales
+    assert not bool(independent(short, data._replace(mask=jnp.arange(6) < 1)))
+    found = fitted_to(data, "bounded", 2, (shape, 3.0))
+    assert not bool(independent(found, data))
+
+
+@pytest.mark.parametrize("shape", [0.99, 0.6])
+def test_no_bounded_fit_passes_the_bound(shape):
+    assert (played(shape, short="bounded") >= COLLAPSED).all()
+
+
+def test_a_length_scale_at_the_bound_comes_back_when_the_data_say_so():
+    """The first fit, to the categories alone, ends at the bound; then the outputs follow a line in the code."""
+    data = categories()
+    line = data._replace(y=data.x[:, 0])
+    gp = to_gp(Parameters(0.5, jnp.asarray([COLLAPSED * 1.01, 1.3]), 0.69, 0.018), "matern52")
+    params = Hierarchical(gp, make_prior(Parameters([0.5, 0.5], [1.0, 0.1], [1.0, 5.0], [1.0, 100.0]), DIM, "gamma"))
+    begun = Hierarchical(to_gp(Parameters(0.5, jnp.full(DIM, 1.3), 0.69, 0.018), "matern52"), params.prior)
+    policy = policy_of(begun, {"refit_steps": 100, "short": "bounded"}, "pi", len(data.y))
+    found, ok = eqx.filter_jit(policy.fit)(params, line)
+    assert bool(ok)
+    assert float(found.gp.kernel.lengthscale[0]) > 0.5

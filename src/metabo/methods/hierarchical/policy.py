@@ -8,19 +8,27 @@ back. One observation does not determine the length-scale: a fit to it ends at 0
 back. Hence the first fit is at five observations, and a fit that ends with a length-scale below `COLLAPSED` is
 discarded in favour of the last θ̂. `coordinates: log` is another reading of Eq. 6: it maximises the density of log θ,
 whose Jacobian θ makes it bounded for every shape.
+
+Of an input with few values, such as a category in one-hot code, a length-scale of 0 says only that its values share
+nothing, and a fit that says so is worth keeping. `short: bounded` (ours) keeps it: no length-scale gets below
+`COLLAPSED`, each fit begins those near it again where the run began, and only a fit to which all observations are
+independent is discarded.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from operator import attrgetter
+from typing import Literal, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Float, PyTree
 
 from metabo.bo.acquisition import make
 from metabo.bo.refit import Refit
 from metabo.bo.settings import RefitSettings
+from metabo.gp.constraints import inverse_positive
 from metabo.gp.fit import lbfgs
 from metabo.gp.model import GP
 from metabo.methods.hierarchical.hyperprior import Hyperprior, Support, map_loss, of_gp
@@ -30,21 +38,74 @@ from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
 COLLAPSED = 1e-2
-"""In units of the unit cube; below this length-scale, any two points of a pool are independent."""
+"""In units of the unit cube; below this length-scale, any two points that differ in the input are independent."""
+INDEPENDENT = 1e-2
+"""Observations that correlate less than this count as independent."""
+_RAW = attrgetter("kernel.raw_lengthscale")
+INNER = 1e-4
+"""A bounded fit begins no closer to `COLLAPSED` than this share of it, because closer to it softplus is flat."""
 
 
 @dataclass(frozen=True)
 class MapSettings(RefitSettings):
-    """Settings of MAP fits; in addition, the number of observations at the first fit, and the coordinates whose density
-    is maximised."""
+    """Settings of MAP fits; in addition, the number of observations at the first fit, the coordinates whose density is
+    maximised, and what becomes of length-scales below `COLLAPSED`."""
 
     fit_from: int = 5
     coordinates: Literal["plain", "log"] = "plain"
+    short: Literal["discarded", "bounded"] = "discarded"
+
+
+def _short(gp: GP, prior: Hyperprior, below: float) -> Bool[Array, " d"]:
+    return (of_gp(gp).lengthscale < below) & (prior.lengthscale != 0.0).any(axis=-1)
 
 
 def collapsed(gp: GP, prior: Hyperprior) -> Bool[Array, ""]:
     """Return whether a length-scale that has a prior is below COLLAPSED."""
-    return jnp.any((of_gp(gp).lengthscale < COLLAPSED) & (prior.lengthscale != 0.0).any(axis=-1))
+    return jnp.any(_short(gp, prior, COLLAPSED))
+
+
+def independent(gp: GP, data: Rows) -> Bool[Array, ""]:
+    """Return whether no two different observations correlate by `INDEPENDENT` or more, although some differ."""
+    x, _, seen = data
+    pairs = seen[:, None] & seen & (x[:, None] != x).any(axis=-1)
+    closest = jnp.max(jnp.where(pairs, gp.kernel.gram(x) / of_gp(gp).variance, 0.0))
+    return pairs.any() & (closest < INDEPENDENT)
+
+
+def begun_again(last: GP, first: GP, prior: Hyperprior) -> GP:
+    """Return θ̂ with the length-scales near `COLLAPSED` (below its double) at the values with which the run began."""
+    again = jnp.where(_short(last, prior, 2.0 * COLLAPSED), _RAW(first), _RAW(last))
+    return eqx.tree_at(_RAW, last, again)
+
+
+class Coordinates(NamedTuple):
+    """Coordinates of a GP for one fit: from the GP, and back to it."""
+
+    begin: Callable[[GP], PyTree]
+    made: Callable[[PyTree], GP]
+
+
+def coordinates_of(prior: Hyperprior, kernel: str, bounded: bool) -> Coordinates:
+    """Return the coordinates in which a fit moves; if `bounded`, no length-scale gets below `COLLAPSED`."""
+    if prior.kind == "uniform":
+        low, high = prior.lengthscale.T
+        raised = jnp.stack([jnp.where(high != 0.0, jnp.maximum(low, COLLAPSED), low), high], axis=-1)
+        support = Support(eqx.tree_at(lambda p: p.lengthscale, prior, raised) if bounded else prior)
+        return Coordinates(support.begin, lambda raw: support.to_gp(raw, kernel))
+    if not bounded:
+        return Coordinates(lambda gp: gp, lambda raw: raw)
+
+    def begin(gp: GP) -> GP:
+        above = jnp.maximum(of_gp(gp).lengthscale - COLLAPSED, INNER * COLLAPSED)
+        return eqx.tree_at(_RAW, gp, inverse_positive(above))
+
+    def made(raw: GP) -> GP:
+        return eqx.tree_at(_RAW, raw, inverse_positive(COLLAPSED + of_gp(raw).lengthscale))
+
+    return Coordinates(begin, made)
+
+
 
 
 def gp_of(params: Hierarchical) -> GP:
@@ -61,24 +122,21 @@ def policy(
     coordinates that cannot leave the support (`metabo.methods.hierarchical.hyperprior.Support`).
     """
     chosen = read(MapSettings, settings, "config", "policy")
+    bounded = chosen.short == "bounded"
 
     def fit(last, data):
-        prior, kernel = last.prior, last.gp.kernel.shape
-        support = Support(prior)
-        bounded = prior.kind == "uniform"
-        begin = support.begin(last.gp) if bounded else last.gp
-
-        def made(raw):
-            return support.to_gp(raw, kernel) if bounded else raw
+        prior = last.prior
+        begin, made = coordinates_of(prior, last.gp.kernel.shape, bounded)
 
         def loss(raw):
             gp = made(raw)
             stretch = prior.log_jacobian(gp) if chosen.coordinates == "log" else 0.0
             return map_loss(gp, prior, *data) - stretch
 
-        fitted, log = lbfgs(loss, begin, steps=chosen.refit_steps)
+        start = begun_again(last.gp, params.gp, prior) if bounded else last.gp
+        fitted, log = lbfgs(loss, begin(start), steps=chosen.refit_steps)
         found = made(fitted)
-        gone = collapsed(found, prior)
+        gone = independent(found, data) if bounded else collapsed(found, prior)
         kept = jax.tree.map(lambda new, old: jnp.where(gone, old, new), found, last.gp)
         return last._replace(gp=kept), log.stopped < 0
 
