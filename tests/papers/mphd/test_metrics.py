@@ -51,6 +51,20 @@ def test_fits_whose_noise_ends_at_its_floor_are_counted():
     assert metrics.noise_floors(table).to_dict("list") == {"method": ["a", "b"], "floor": [1.0, 0.0]}
 
 
+def test_fits_that_leave_the_noise_as_it_was_are_counted_in_each_run():
+    """The second run begins with the noise that the first ends with; H-NLL does not fit to the test task."""
+    noise = {"hgp_hand": [0.3, 0.3, 0.2, 0.2, 0.1, 0.1], "mphd": [0.3, 0.2, 0.1, 0.1, 0.2, 0.3], "h_nll": [0.1] * 6}
+    rows = [
+        {"method": method, "space": "s", "task": "t", "prior_seed": 0, "seed": seed, "iteration": step + 1, "noise": value}
+        for method, values in noise.items()
+        for seed, run in enumerate((values[:3], values[3:]))
+        for step, value in enumerate(run)
+    ]
+    shuffled = pd.DataFrame(rows).sample(frac=1.0, random_state=0).reset_index(drop=True)
+    found = metrics.unmoved_fits(shuffled).set_index("method")["unmoved"].to_dict()
+    assert found == {"hgp_hand": 0.5, "mphd": 0.0}
+
+
 def test_spaces_with_different_seeds_are_refused():
     with pytest.raises(DataError, match=r"a \(3, 4\), b \(2, 4\); run them with one setting"):
         metrics.space_curves({"a": runs(0.0), "b": runs(0.0, seeds=2)}, ["m0"])

@@ -65,6 +65,21 @@ def noise_floors(table: pd.DataFrame) -> pd.DataFrame:
     return low.rename("floor").rename_axis("method").reset_index()
 
 
+def unmoved_fits(table: pd.DataFrame) -> pd.DataFrame:
+    """Return method, `unmoved`: the share of a method's queries but the first before which the noise of its GP is
+    exactly that before the query before, so that the fit in between was discarded, or did not move.
+
+    `table`: as in `noise_floors`; methods that do not fit to the test task are left out.
+    """
+    fits = [name for name in table["method"].unique() if "refit_steps" in registry.method(method_of(name)).policy]
+    own = table[(table["iteration"] >= 1) & table["method"].isin(fits)].sort_values("iteration", kind="stable")
+    run = [column for column in ("space", "task", "prior_seed", "seed") if column in own]
+    steps = own.groupby(["method", *run], sort=False, observed=True)["noise"].diff()
+    later = own[own["iteration"] >= 2]
+    share = (steps[later.index] == 0.0).groupby(later["method"], sort=False, observed=True).mean()
+    return share.rename("unmoved").rename_axis("method").reset_index()
+
+
 def _entry(name: str) -> MethodEntry:
     """Return the registration of the method of a run."""
     return registry.method(method_of(name))
