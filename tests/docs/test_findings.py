@@ -520,10 +520,11 @@ def test_in_which_folds_of_pd1_mini_mimo_is_worse_than_random():
 
 
 def test_intervals_of_mphd_are_those_of_its_recorded_verdicts():
-    said = " ".join(row.said for one in judged("MPHD") for row in (one.whole, *one.parts))
+    beside = [pd.read_csv(table).query("role == 'beside'")["said"] for table in JUDGED["mphd"]]
+    said = " ".join([*(row.said for one in judged("MPHD") for row in (one.whole, *one.parts)), *pd.concat(beside)])
     section = " ".join(TEXT[TEXT.index("## MPHD") : TEXT.index("## cm-BO")].split())
     intervals = re.findall(r"(-?\d[\d.]*) (\[-?[\d.]+, -?[\d.]+\])", section)
-    assert len(intervals) == 34
+    assert len(intervals) == 36
     missing = [f"{value} {bounds}" for value, bounds in intervals if f" {value} {bounds}" not in said]
     assert missing == [_within_seeds(1), _within_seeds(2)]
     pieces = [pd.read_csv(table).query("claim == 'M28' and role == 'claim'")["said"] for table in JUDGED["mphd"]]
