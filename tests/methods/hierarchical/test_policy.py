@@ -12,8 +12,8 @@ from jax.flatten_util import ravel_pytree
 from metabo.bo import priors
 from metabo.bo.policy import Candidates
 from metabo.bo.trajectories import optimise
-from metabo.methods.hierarchical.hyperprior import Parameters, of_gp, to_gp
-from metabo.methods.hierarchical.policy import COLLAPSED, independent
+from metabo.methods.hierarchical.hyperprior import Parameters, map_loss, of_gp, to_gp
+from metabo.methods.hierarchical.policy import COLLAPSED, coordinates_of, independent
 from metabo.methods.hierarchical.policy import policy as policy_of
 from metabo.methods.hierarchical.train import Hierarchical, make_prior
 from metabo.plan import registry
@@ -330,14 +330,71 @@ def test_no_bounded_fit_passes_the_bound(shape):
     assert (played(shape, short="bounded") >= COLLAPSED).all()
 
 
-def test_a_length_scale_at_the_bound_comes_back_when_the_data_say_so():
-    """The first fit, to the categories alone, ends at the bound; then the outputs follow a line in the code."""
+BOUND = to_gp(Parameters(0.5, jnp.asarray([COLLAPSED, 1.3]), 0.69, 0.018), "matern52")
+
+
+def test_a_fit_gets_away_from_the_bound_and_from_noise_at_its_floor():
+    """From the last fit alone it does not (the control): softplus is flat there. The outputs follow a line."""
     data = categories()
-    line = data._replace(y=data.x[:, 0])
-    gp = to_gp(Parameters(0.5, jnp.asarray([COLLAPSED * 1.01, 1.3]), 0.69, 0.018), "matern52")
-    params = Hierarchical(gp, make_prior(Parameters([0.5, 0.5], [1.0, 0.1], [1.0, 5.0], [1.0, 100.0]), DIM, "gamma"))
-    begun = Hierarchical(to_gp(Parameters(0.5, jnp.full(DIM, 1.3), 0.69, 0.018), "matern52"), params.prior)
-    policy = policy_of(begun, {"refit_steps": 100, "short": "bounded"}, "pi", len(data.y))
-    found, ok = eqx.filter_jit(policy.fit)(params, line)
+    line = data._replace(y=data.x[:, 0] + 0.1 * jnp.asarray(np.random.default_rng(0).normal(size=len(data.y))))
+    gp = to_gp(Parameters(0.5, jnp.asarray([COLLAPSED + 1e-9, 1.3]), 0.69, 1.1e-10), "matern52")
+    prior = make_prior(Parameters([0.5, 0.5], [1.0, 0.1], [1.0, 5.0], [1.0, 100.0]), DIM, "gamma")
+    stuck, begun = (
+        Hierarchical(gp, prior),
+        Hierarchical(to_gp(Parameters(0.5, jnp.full(DIM, 1.3), 0.69, 0.018), "matern52"), prior),
+    )
+    found = {}
+    for name, start in (("both", begun), ("last alone", stuck)):
+        policy = policy_of(start, {"refit_steps": 100, "short": "bounded"}, "pi", len(data.y))
+        fitted, ok = eqx.filter_jit(policy.fit)(stuck, line)
+        assert bool(ok)
+        found[name] = fitted.gp
+    assert float(found["both"].kernel.lengthscale[0]) > 0.5 and 0.005 < float(found["both"].noise) < 0.02
+    assert float(found["last alone"].noise) < 1e-6
+
+
+def test_fits_in_a_row_are_no_worse_than_one_from_the_start_of_the_run():
+    """An early fit to few observations finds no noise; later ones must not stay with it."""
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 2, (40, 3)).astype(float)
+    x = jnp.asarray(np.concatenate([code, rng.uniform(size=(40, 1))], axis=1))
+    levels = rng.normal(scale=0.3, size=8)[(code @ [1, 2, 4]).astype(int)]
+    y = jnp.asarray(levels + 0.3 * np.sin(4.0 * np.asarray(x)[:, 3]) + 0.05 * rng.normal(size=40))
+    prior = make_prior(Parameters([0.5, 0.5], [1.0, 0.1], [1.0, 5.0], [1.0, 100.0]), 4, "gamma")
+    begun = Hierarchical(to_gp(Parameters(0.5, jnp.full(4, 1.3), 0.69, 0.018), "matern52"), prior)
+    policy = policy_of(begun, {"refit_steps": 100, "short": "bounded"}, "pi", 40)
+    fit = eqx.filter_jit(policy.fit)
+    params = begun
+    for count in (5, 10, 20, 40):
+        data = Rows(x, y, jnp.arange(40) < count)
+        params, ok = fit(params, data)
+        assert bool(ok)
+        alone, _ = fit(begun, data)
+        assert float(map_loss(params.gp, prior, *data)) <= float(map_loss(alone.gp, prior, *data)) + 1e-9
+
+
+@pytest.mark.parametrize("kind", ["gamma", "uniform"])
+def test_bounded_coordinates_reach_the_bound_and_not_beyond(kind):
+    prior = make_prior(NORMAL if kind == "gamma" else UNIFORM, DIM, kind)
+    begin, made = coordinates_of(prior, "matern52", True)
+    raw = begin(BOUND)
+    assert np.isfinite(ravel_pytree(raw)[0]).all()
+    back = of_gp(made(raw)).lengthscale
+    np.testing.assert_allclose(back[0], COLLAPSED, atol=0.001 * 30.0)
+    assert back[0] >= COLLAPSED
+    lowest = of_gp(made(jax.tree.map(lambda leaf: leaf - 60.0, raw))).lengthscale
+    assert (np.asarray(lowest) >= COLLAPSED).all()
+    free = of_gp(coordinates_of(prior, "matern52", False).made(jax.tree.map(lambda leaf: leaf - 60.0, raw))).lengthscale
+    assert (np.asarray(free) < COLLAPSED).all()  # the control
+
+
+def test_a_discarded_bounded_fit_keeps_the_last_one():
+    rng = np.random.default_rng(1)
+    data = Rows(jnp.asarray(rng.uniform(size=(6, DIM))), jnp.asarray([0.0, 1.0, 0.1, 0.9, 0.2, 0.8]), jnp.ones(6, bool))
+    prior = make_prior(Parameters([0.5, 0.5], [0.1, 3.0], [1.0, 5.0], [1.0, 100.0]), DIM, "gamma")
+    last = Hierarchical(to_gp(Parameters(0.4, jnp.asarray([0.7, 0.9]), 0.3, 0.01), "matern52"), prior)
+    begun = Hierarchical(to_gp(Parameters(0.5, jnp.full(DIM, 1.3), 0.69, 0.018), "matern52"), prior)
+    policy = policy_of(begun, {"refit_steps": 100, "short": "bounded"}, "pi", 6)
+    kept, ok = eqx.filter_jit(policy.fit)(last, data)
     assert bool(ok)
-    assert float(found.gp.kernel.lengthscale[0]) > 0.5
+    np.testing.assert_array_equal(ravel_pytree(kept)[0], ravel_pytree(last)[0])

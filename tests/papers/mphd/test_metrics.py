@@ -55,7 +55,15 @@ def test_fits_that_leave_the_noise_as_it_was_are_counted_in_each_run():
     """The second run begins with the noise that the first ends with; H-NLL does not fit to the test task."""
     noise = {"hgp_hand": [0.3, 0.3, 0.2, 0.2, 0.1, 0.1], "mphd": [0.3, 0.2, 0.1, 0.1, 0.2, 0.3], "h_nll": [0.1] * 6}
     rows = [
-        {"method": method, "space": "s", "task": "t", "prior_seed": 0, "seed": seed, "iteration": step + 1, "noise": value}
+        {
+            "method": method,
+            "space": "s",
+            "task": "t",
+            "prior_seed": 0,
+            "seed": seed,
+            "iteration": step + 1,
+            "noise": value,
+        }
         for method, values in noise.items()
         for seed, run in enumerate((values[:3], values[3:]))
         for step, value in enumerate(run)

@@ -11,8 +11,9 @@ whose Jacobian θ makes it bounded for every shape.
 
 Of an input with few values, such as a category in one-hot code, a length-scale of 0 says only that its values share
 nothing, and a fit that says so is worth keeping. `short: bounded` (ours) keeps it: no length-scale gets below
-`COLLAPSED`, each fit begins those near it again where the run began, and only a fit to which all observations are
-independent is discarded.
+`COLLAPSED`, and only a fit to which all observations are independent is discarded. Each fit has two starts, the last θ̂
+and that of the run, and keeps what has the lower loss: a length-scale at its bound, or a noise variance at the floor of
+softplus, has no gradient to come back.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +24,7 @@ from typing import Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PyTree
+from jaxtyping import Array, Bool, PyTree
 
 from metabo.bo.acquisition import make
 from metabo.bo.refit import Refit
@@ -38,12 +39,13 @@ from metabo.records.files import Json
 from metabo.tasks.rows import Rows
 
 COLLAPSED = 1e-2
-"""In units of the unit cube; below this length-scale, any two points that differ in the input are independent."""
+"""In units of the unit cube; below this length-scale, two points that differ by a tenth in the input are
+independent."""
 INDEPENDENT = 1e-2
 """Observations that correlate less than this count as independent."""
 _RAW = attrgetter("kernel.raw_lengthscale")
 INNER = 1e-4
-"""A bounded fit begins no closer to `COLLAPSED` than this share of it, because closer to it softplus is flat."""
+"""A bounded fit begins no closer to `COLLAPSED` than this share of it, because at the bound its coordinate is -inf."""
 
 
 @dataclass(frozen=True)
@@ -56,27 +58,17 @@ class MapSettings(RefitSettings):
     short: Literal["discarded", "bounded"] = "discarded"
 
 
-def _short(gp: GP, prior: Hyperprior, below: float) -> Bool[Array, " d"]:
-    return (of_gp(gp).lengthscale < below) & (prior.lengthscale != 0.0).any(axis=-1)
-
-
 def collapsed(gp: GP, prior: Hyperprior) -> Bool[Array, ""]:
     """Return whether a length-scale that has a prior is below COLLAPSED."""
-    return jnp.any(_short(gp, prior, COLLAPSED))
+    return jnp.any((of_gp(gp).lengthscale < COLLAPSED) & (prior.lengthscale != 0.0).any(axis=-1))
 
 
 def independent(gp: GP, data: Rows) -> Bool[Array, ""]:
     """Return whether no two different observations correlate by `INDEPENDENT` or more, although some differ."""
-    x, _, seen = data
+    x, seen = jnp.asarray(data.x), jnp.asarray(data.mask)
     pairs = seen[:, None] & seen & (x[:, None] != x).any(axis=-1)
     closest = jnp.max(jnp.where(pairs, gp.kernel.gram(x) / of_gp(gp).variance, 0.0))
     return pairs.any() & (closest < INDEPENDENT)
-
-
-def begun_again(last: GP, first: GP, prior: Hyperprior) -> GP:
-    """Return θ̂ with the length-scales near `COLLAPSED` (below its double) at the values with which the run began."""
-    again = jnp.where(_short(last, prior, 2.0 * COLLAPSED), _RAW(first), _RAW(last))
-    return eqx.tree_at(_RAW, last, again)
 
 
 class Coordinates(NamedTuple):
@@ -106,8 +98,6 @@ def coordinates_of(prior: Hyperprior, kernel: str, bounded: bool) -> Coordinates
     return Coordinates(begin, made)
 
 
-
-
 def gp_of(params: Hierarchical) -> GP:
     """Return the fitted GP."""
     return params.gp
@@ -133,8 +123,11 @@ def policy(
             stretch = prior.log_jacobian(gp) if chosen.coordinates == "log" else 0.0
             return map_loss(gp, prior, *data) - stretch
 
-        start = begun_again(last.gp, params.gp, prior) if bounded else last.gp
-        fitted, log = lbfgs(loss, begin(start), steps=chosen.refit_steps)
+        fitted, log = lbfgs(loss, begin(last.gp), steps=chosen.refit_steps)
+        if bounded:
+            other, its_log = lbfgs(loss, begin(params.gp), steps=chosen.refit_steps)
+            better = loss(other) < loss(fitted)
+            fitted, log = jax.tree.map(lambda a, b: jnp.where(better, a, b), (other, its_log), (fitted, log))
         found = made(fitted)
         gone = independent(found, data) if bounded else collapsed(found, prior)
         kept = jax.tree.map(lambda new, old: jnp.where(gone, old, new), found, last.gp)
