@@ -38,7 +38,7 @@ CHANGES = (
     ),
     Change(
         "methods/hierarchical/policy.py",
-        ("858c353650879db8", "7b5af26ba6957a8a"), ("cab208407a23f026", "bdb93aae36793732"),
+        ("858c353650879db8", "051baac938052a67"), ("cab208407a23f026", "34b7602f91f64292"),
         "What it can do now is done if a setting says so: tests/methods/hierarchical/test_policy.py",
     ),
 )  # fmt: skip

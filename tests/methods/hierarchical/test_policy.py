@@ -398,3 +398,20 @@ def test_a_discarded_bounded_fit_keeps_the_last_one():
     kept, ok = eqx.filter_jit(policy.fit)(last, data)
     assert bool(ok)
     np.testing.assert_array_equal(ravel_pytree(kept)[0], ravel_pytree(last)[0])
+
+
+def test_a_fit_to_which_observations_are_independent_does_not_shut_out_the_other():
+    """It has the lower loss, and the one from the last θ̂, which takes the outputs for noise, is kept all the same."""
+    rng = np.random.default_rng(1)
+    data = Rows(jnp.asarray(rng.uniform(size=(6, DIM))), jnp.asarray([0.0, 1.0, 0.1, 0.9, 0.2, 0.8]), jnp.ones(6, bool))
+    prior = make_prior(Parameters([0.5, 0.5], [1.14, 1.73], [5.0, 60.0], [0.8, 20.0]), DIM, "gamma")
+    last = Hierarchical(to_gp(Parameters(0.5, jnp.full(DIM, 3.0), 0.01, 0.2), "matern52"), prior)
+    begun = Hierarchical(to_gp(Parameters(0.5, jnp.full(DIM, 0.02), 0.1, 1e-4), "matern52"), prior)
+    settings = {"refit_steps": 100, "short": "bounded"}
+    alone, _ = eqx.filter_jit(policy_of(begun, settings, "pi", 6).fit)(begun, data)
+    np.testing.assert_array_equal(ravel_pytree(alone)[0], ravel_pytree(begun)[0])  # discarded
+    kept, ok = eqx.filter_jit(policy_of(begun, settings, "pi", 6).fit)(last, data)
+    own, _ = eqx.filter_jit(policy_of(last, settings, "pi", 6).fit)(last, data)
+    assert bool(ok) and not bool(independent(kept.gp, data))
+    np.testing.assert_allclose(ravel_pytree(kept)[0], ravel_pytree(own)[0], rtol=1e-9)
+    assert (ravel_pytree(kept)[0] != ravel_pytree(last)[0]).any()

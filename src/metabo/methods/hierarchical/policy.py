@@ -12,8 +12,8 @@ whose Jacobian θ makes it bounded for every shape.
 Of an input with few values, such as a category in one-hot code, a length-scale of 0 says only that its values share
 nothing, and a fit that says so is worth keeping. `short: bounded` (ours) keeps it: no length-scale gets below
 `COLLAPSED`, and only a fit to which all observations are independent is discarded. Each fit has two starts, the last θ̂
-and that of the run, and keeps what has the lower loss: a length-scale at its bound, or a noise variance at the floor of
-softplus, has no gradient to come back.
+and that of the run, and of what is not discarded keeps that with the lower loss: a length-scale at its bound, or a noise
+variance at the floor of softplus, has no gradient to come back.
 """
 
 from collections.abc import Callable, Mapping
@@ -124,12 +124,14 @@ def policy(
             return map_loss(gp, prior, *data) - stretch
 
         fitted, log = lbfgs(loss, begin(last.gp), steps=chosen.refit_steps)
-        if bounded:
-            other, its_log = lbfgs(loss, begin(params.gp), steps=chosen.refit_steps)
-            better = loss(other) < loss(fitted)
-            fitted, log = jax.tree.map(lambda a, b: jnp.where(better, a, b), (other, its_log), (fitted, log))
         found = made(fitted)
         gone = independent(found, data) if bounded else collapsed(found, prior)
+        if bounded:
+            other, its_log = lbfgs(loss, begin(params.gp), steps=chosen.refit_steps)
+            its_gone = independent(made(other), data)
+            better = ~its_gone & (gone | (loss(other) < loss(fitted)))
+            pair = (made(other), its_log, its_gone), (found, log, gone)
+            found, log, gone = jax.tree.map(lambda its, own: jnp.where(better, its, own), *pair)
         kept = jax.tree.map(lambda new, old: jnp.where(gone, old, new), found, last.gp)
         return last._replace(gp=kept), log.stopped < 0
 
