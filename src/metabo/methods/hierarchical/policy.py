@@ -12,8 +12,8 @@ whose Jacobian θ makes it bounded for every shape.
 Of an input with few values, such as a category in one-hot code, a length-scale of 0 says only that its values share
 nothing, and a fit that says so is worth keeping. `short: bounded` (ours) keeps it: no length-scale gets below
 `COLLAPSED`, and only a fit to which all observations are independent is discarded. Each fit has two starts, the last θ̂
-and that of the run, and of what is not discarded keeps that with the lower loss: a length-scale at its bound, or a noise
-variance at the floor of softplus, has no gradient to come back.
+and that of the run, and of what is not discarded keeps that with the lower loss: a length-scale at its bound, or a
+noise variance at the floor of softplus, has no gradient to come back.
 """
 
 from collections.abc import Callable, Mapping
