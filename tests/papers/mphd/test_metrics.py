@@ -52,8 +52,9 @@ def test_fits_whose_noise_ends_at_its_floor_are_counted():
 
 
 def test_fits_that_leave_the_noise_as_it_was_are_counted_in_each_run():
-    """The second run begins with the noise that the first ends with; H-NLL does not fit to the test task."""
-    noise = {"hgp_hand": [0.3, 0.3, 0.2, 0.2, 0.1, 0.1], "mphd": [0.3, 0.2, 0.1, 0.1, 0.2, 0.3], "h_nll": [0.1] * 6}
+    """The second run begins with the noise that the first ends with; noise at its floor tells nothing of a fit; H-NLL
+    does not fit to the test task."""
+    noise = {"hgp_hand": [0.3, 0.3, 0.2, 0.2, 0.1, 0.1], "mphd": [0.3, 1e-5, 1e-5, 0.1, 0.2, 0.3], "h_nll": [0.1] * 6}
     rows = [
         {
             "method": method,

@@ -67,16 +67,18 @@ def noise_floors(table: pd.DataFrame) -> pd.DataFrame:
 
 def unmoved_fits(table: pd.DataFrame) -> pd.DataFrame:
     """Return method, `unmoved`: the share of a method's queries but the first before which the noise of its GP is
-    exactly that before the query before, so that the fit in between was discarded, or did not move.
+    exactly that before the query before, so that the fit in between was discarded, or did not move. A noise variance at
+    its lower bound (within the bound again) is the same after every fit, and is not counted.
 
     `table`: as in `noise_floors`; methods that do not fit to the test task are left out.
     """
     fits = [name for name in table["method"].unique() if "refit_steps" in registry.method(method_of(name)).policy]
     own = table[(table["iteration"] >= 1) & table["method"].isin(fits)].sort_values("iteration", kind="stable")
     run = [column for column in ("space", "task", "prior_seed", "seed") if column in own]
-    steps = own.groupby(["method", *run], sort=False, observed=True)["noise"].diff()
+    same = own.groupby(["method", *run], sort=False, observed=True)["noise"].diff() == 0.0
     later = own[own["iteration"] >= 2]
-    share = (steps[later.index] == 0.0).groupby(later["method"], sort=False, observed=True).mean()
+    counted = same[later.index] & (later["noise"] ** 2 >= 2 * FLOOR)
+    share = counted.groupby(later["method"], sort=False, observed=True).mean()
     return share.rename("unmoved").rename_axis("method").reset_index()
 
 
