@@ -303,6 +303,48 @@ def test_what_the_methods_with_networks_do_on_new_rows_of_taskset():
     assert all(ends[name] > best for name in counted)
 
 
+def test_what_the_methods_with_networks_do_on_new_rows_of_pd1_mini():
+    counted = {}
+    for name in ("MIMO, UCB 1.8", "RFGP, UCB 1.8", "MAF"):
+        own = queries("pd1_mini", "new_rows", RUNS[name])
+        most = own.groupby(["task", "prior_seed", "seed"], observed=True)["candidate"].agg(
+            lambda asked: asked.value_counts().iloc[0]
+        )
+        last = own[own["iteration"] == 100]
+        counted[name] = len(most), int((most > 90).sum()), int((last["normalised_regret"] > 0).sum())
+    text = " ".join(TEXT.split())
+    assert counted["MAF"] == (120, 57, 77) and "57 of its 120 runs spend more than nine tenths" in text
+    assert "and 77 end without the best one" in text
+    assert (counted["MIMO, UCB 1.8"][1], counted["RFGP, UCB 1.8"][1]) == (24, 18)
+    assert "24 of its runs settle on one point, and 18 of RFGP's" in text
+    means = {name: by_task(queries("pd1_mini", "new_rows", run)).mean() for name, run in RUNS.items()}
+    best = max(means[f"{name}, PI"][100] for name in ("H-NLL", "H-EKL", "FSBO", "ABLR"))
+    assert all(means[name][100] > best for name in counted)
+    assert all((means["MIMO, UCB 1.8"][10:] >= mean[10:]).all() for mean in means.values())
+
+
+def test_what_the_headlines_say_of_pd1_mini():
+    table = pd.concat(map(pd.read_csv, JUDGED["hyperbo"]))
+    cells = table[table["artefact"].isin(["hyperbo_x07", "hyperbo_x08"]) & (table["benchmark"] == "pd1_mini")]
+    said = {
+        claim: " ".join(cells.loc[cells["claim"] == claim, "said"]) for claim in ("C01", "C02", "C03", "C25", "C80")
+    }
+    for part in ("H-EKL over best alternative of at least 3 (median 1): 6 of 24", "(median 1.25): 10 of 24"):
+        assert part in said["C01"] and part in said["C02"]
+    assert "H-NLL, H-EKL over best alternative of at least 3 (median 2.75): 12 of 24" in said["C02"]
+    assert "H-EKL over best alternative, at least 3 stated: 2.5 [-0.0324, 5.03]" in said["C01"]
+    assert "H-NLL over best alternative, at least 3 stated: 5.36 [-2.4, 13.1]" in said["C01"]
+    assert "(median 9.36): 17 of 24" in said["C03"] and "(median 12.4): 21 of 24" in said["C03"]
+    assert "17 hold, 1 undecided of 18 comparisons: H-EKL minus MAF" in said["C25"]
+    assert "won: 11 of 12, between 0 and 12 by intervals; 7 wanted (3 hold, 9 undecided)" in said["C80"]
+    assert "won: 36 of 36, between 19 and 36 by intervals; 19 wanted (34 hold, 2 undecided)" in said["C80"]
+    verdicts = {one.whole.claim: one.whole.verdict for one in judged("HyperBO")}
+    open_ones = ("C01", "C02", "C03", "C25", "C26", "C33", "C34", "C35", "C36", "C38", "C80")
+    assert {verdicts[claim] for claim in open_ones} == {"undecided"} and verdicts["C77"] == "holds"
+    gates = pd.read_csv(RECORDED / "claims" / "hyperbo-gates.csv")
+    assert set(gates.loc[gates["benchmark"] == "pd1_mini", "verdict"]) == {"passes"}
+
+
 def test_what_the_headlines_say_of_taskset():
     table = pd.concat(map(pd.read_csv, JUDGED["hyperbo"]))
     cells = table[(table["benchmark"] == "taskset") & table["verdict"].notna()].set_index("claim")
