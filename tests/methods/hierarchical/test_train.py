@@ -49,7 +49,8 @@ def changed(fits, space, amount=0.7):
 
 
 def test_every_method_of_the_paper_is_registered():
-    assert {m for m in HIERARCHICAL if not m.endswith(("_log", "_bounded"))} == {*LEARNED, *KNOWN}  # readings of the same apart
+    readings = ("_log", "_bounded")
+    assert {m for m in HIERARCHICAL if not m.endswith(readings)} == {*LEARNED, *KNOWN}
     labels = {
         "mphd": "MPHD Standard", "mphd_non_nn": "MPHD Non-NN HGP", "hgp_hand": "Hand-specified HGP",
         "hgp_flat": "Non-informative HGP", "hgp_truth": "Ground-truth HGP", "gp_truth": "Ground-truth GP",
