@@ -276,15 +276,18 @@ def test_how_many_runs_on_taskset_settle_on_one_point():
     assert all(part in " ".join(TEXT.split()) for part in said)
 
 
+def settled(queried: pd.DataFrame) -> tuple[int, int, int]:
+    """Return how many runs there are, how many have more than 90 queries of one point, and how many end off the best."""
+    runs = queried.groupby(["task", "prior_seed", "seed"], observed=True)
+    most = runs["candidate"].agg(lambda asked: asked.value_counts().iloc[0])
+    last = queried.loc[queried["iteration"] == 100, "normalised_regret"]
+    return len(most), int((most > 90).sum()), int((last > 0).sum())
+
+
 def test_what_the_methods_with_networks_do_on_new_rows_of_taskset():
     counted = {}
     for name in ("MIMO, UCB 1.8", "RFGP, UCB 1.8", "MAF"):
-        own = queries("taskset", "new_rows", RUNS[name])
-        most = own.groupby(["task", "prior_seed", "seed"], observed=True)["candidate"].agg(
-            lambda asked: asked.value_counts().iloc[0]
-        )
-        last = own[own["iteration"] == 100]
-        counted[name] = len(most), int((most > 90).sum()), int((last["normalised_regret"] > 0).sum())
+        counted[name] = settled(queries("taskset", "new_rows", RUNS[name]))
     assert counted["MAF"] == (60, 13, 35) and "35 of its 60 runs end without the best row, and 13 spend more" in TEXT
     different = {
         name: queries("taskset", "new_rows", RUNS[name])
@@ -306,20 +309,10 @@ def test_what_the_methods_with_networks_do_on_new_rows_of_taskset():
 def test_what_the_methods_with_networks_do_on_new_rows_of_pd1_mini():
     counted = {}
     for name in ("MIMO, UCB 1.8", "RFGP, UCB 1.8", "MAF"):
-        own = queries("pd1_mini", "new_rows", RUNS[name])
-        most = own.groupby(["task", "prior_seed", "seed"], observed=True)["candidate"].agg(
-            lambda asked: asked.value_counts().iloc[0]
-        )
-        last = own[own["iteration"] == 100]
-        counted[name] = len(most), int((most > 90).sum()), int((last["normalised_regret"] > 0).sum())
+        counted[name] = settled(queries("pd1_mini", "new_rows", RUNS[name]))
     text = " ".join(TEXT.split())
     assert counted["MAF"] == (120, 57, 77) and "57 of its 120 runs spend more than nine tenths" in text
-    own = queries("pd1_mini", "new_rows", "h_nll-pi")
-    most = own.groupby(["task", "prior_seed", "seed"], observed=True)["candidate"].agg(
-        lambda asked: asked.value_counts().iloc[0]
-    )
-    last = own.loc[own["iteration"] == 100, "normalised_regret"]
-    assert (int((most > 90).sum()), int((last > 0).sum())) == (52, 17)
+    assert settled(queries("pd1_mini", "new_rows", "h_nll-pi")) == (120, 52, 17)
     assert "and 77 end without the best one (of H-NLL 52 and 17)" in text
     assert (counted["MIMO, UCB 1.8"][1], counted["RFGP, UCB 1.8"][1]) == (24, 18)
     assert "24 of its runs settle on one point, and 18 of RFGP's" in text
