@@ -277,7 +277,7 @@ def test_how_many_runs_on_taskset_settle_on_one_point():
 
 
 def settled(queried: pd.DataFrame) -> tuple[int, int, int]:
-    """Return how many runs there are, how many have more than 90 queries of one point, and how many end off the best."""
+    """Return the numbers of runs, of runs with more than 90 queries of one point, and of runs that end off the best."""
     runs = queried.groupby(["task", "prior_seed", "seed"], observed=True)
     most = runs["candidate"].agg(lambda asked: asked.value_counts().iloc[0])
     last = queried.loc[queried["iteration"] == 100, "normalised_regret"]
