@@ -100,6 +100,24 @@ class TestTelling:
         study.tell(GOOD, 0.1, correct=True, constraints=MET | {"memory_gb": 7.0})
         assert [one["constraints"]["memory_gb"] for one in study.trials] == [7.0]
 
+    def test_a_correction_keeps_the_values_of_a_constraint_that_is_no_more(self, study, tmp_path):
+        """They cannot be told again, and the constraint may come back."""
+        study.tell(GOOD, 0.1, constraints=MET)
+        study.tell(GOOD | {"layers": 4}, 0.3, constraints=MET)
+        study.tell(GOOD | {"layers": 4}, 0.3, constraints=MET | {"memory_gb": 7.0})
+        only = {name: bound for name, bound in BOUNDS.items() if name == "accuracy"}
+        (tmp_path / "space.yaml").write_text(yaml.safe_dump(described(only), sort_keys=False))
+        write(tmp_path / "history.csv", HEADER, rows())
+        fewer = pretrain(tmp_path / "history.csv", tmp_path / "space.yaml", study.folder, method="stboh")
+        fewer.tell(GOOD, 0.2, correct=True, constraints={"accuracy": 0.95})
+        fewer.tell(GOOD | {"layers": 4}, 0.4, correct=True, constraints={"accuracy": 0.95})
+        assert [(one["outcome"], one["constraints"]) for one in Study(study.folder).trials] == [
+            (0.2, MET | {"accuracy": 0.95}),
+            (0.4, {"accuracy": 0.95}),  # two outcomes had two values of memory: neither is that of the new one
+        ]
+        fewer.tell(GOOD, None, correct=True)
+        assert "constraints" not in Study(study.folder).trials[0]
+
     def test_a_claim_ends_with_its_values(self, study):
         (one,) = study.suggest(claim=True)
         study.tell(one.configuration, 0.2, constraints=MET)

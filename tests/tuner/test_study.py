@@ -180,6 +180,24 @@ def test_a_wider_space_keeps_the_trials_and_one_without_a_trial_is_refused(folde
     assert len(Study(folder).trials) == 2 and Study(folder).description.fields[1].high == 7
 
 
+def test_a_space_that_only_a_running_trial_keeps_wide_is_narrowed_after_its_release(folder, files, tmp_path):
+    """Its values were suggested and never told, so there is no outcome to lose."""
+    wide = tmp_path / "wide.yaml"
+    wide.write_text(SPACE.replace("high: 6", "high: 7"))
+    pretrain([files[0]], [wide], folder, method="stboh")
+    study = Study(folder)
+    study.tell(GOOD, 0.1)
+    study.suggest(30, claim=True)
+    study.release([one for one in study.trials[1:] if one["parameters"]["layers"] < 7])
+    assert len(study.trials) > 1
+    released = r"widen the space, give running trials up with metabo release, or choose another folder"
+    with pytest.raises(ConfigError, match=released):
+        pretrain([files[0]], [files[1]], folder, method="stboh")
+    study.release(study.trials[1:])
+    pretrain([files[0]], [files[1]], folder, method="stboh")
+    assert Study(folder).description.fields[1].high == 6 and len(Study(folder).trials) == 1
+
+
 @pytest.mark.parametrize("choices", ['["16", "32", "64"]', "[16.5, 32, 64]"])
 def test_choices_that_would_turn_a_trial_into_another_one_are_refused(folder, files, tmp_path, choices):
     """A batch of 16 is not the text "16": its claim could not be ended or released any more."""

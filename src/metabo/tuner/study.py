@@ -20,7 +20,7 @@ from metabo.data.history.past import PastStudies, Scale, read_all
 from metabo.data.history.space_yaml import SpaceSource
 from metabo.errors import ConfigError, DataError
 from metabo.plan.specs import MethodSpec
-from metabo.tuner import learning, store
+from metabo.tuner import formats, learning, store
 from metabo.tuner.asking import Prior, Suggestion, Told
 from metabo.tuner.blend import past as blend
 from metabo.tuner.formats import PastSummary, StudyRecord
@@ -230,12 +230,13 @@ def _refuse_other_space(folder: Path, goal: Description) -> None:
 
 def _require_inside(folder: Path, study: str, before: Description, goal: Description) -> None:
     """Raise ConfigError unless every trial of a study, read in the space `before`, is the same in the space `goal`."""
-    there = store.read_trials(folder, study, before)
+    there, space = store.read_trials(folder, study, before), replace(before, fields=goal.fields)
     try:
-        moved = store.read_trials(folder, study, replace(before, fields=goal.fields))
+        moved = store.read_trials(folder, study, space)
     except DataError as error:
         said = str(error).splitlines()[0].partition("; ")[0]
-        raise ConfigError(f"{goal.where}: {said}; widen the space, or choose another folder") from error
+        free = "give running trials up with metabo release, " if _ended_inside(there, store.trials_path(folder, study), space) else ""
+        raise ConfigError(f"{goal.where}: {said}; widen the space, {free}or choose another folder") from error
     for one, other in zip(there, moved, strict=True):
         for name, value in one["parameters"].items():
             if (type(value), value) != (type(other["parameters"][name]), other["parameters"][name]):
@@ -244,6 +245,15 @@ def _require_inside(folder: Path, study: str, before: Description, goal: Descrip
                     f"{json.dumps(value)} and would be {json.dumps(other['parameters'][name])}; write its values as "
                     "they were, or choose another folder"
                 )
+
+
+def _ended_inside(trials: list[StudyTrial], path: Path, space: Description) -> bool:
+    """Return whether all trials but those that run lie in a space."""
+    try:
+        formats.parse_trials(path, ((one["number"], one) for one in trials if one["state"] != "running"), space, "")
+    except DataError:
+        return False
+    return True
 
 
 def _differing(before: Description, goal: Description) -> str:

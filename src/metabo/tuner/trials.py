@@ -183,7 +183,8 @@ def corrected(
     trials: list[StudyTrial], results: Sequence[Result], space: Description
 ) -> tuple[list[StudyTrial], list[StudyTrial]]:
     """Return the trials with the results in place of all earlier outcomes of the same configurations, and the trials of
-    the results, in order. Several outcomes of one configuration are its repeats. Trials are renumbered.
+    the results, in order. Several outcomes of one configuration are its repeats. Trials are renumbered. Values of
+    constraints that the space has no more cannot be told again: they stay if all earlier outcomes have the same ones.
 
     Raises DataError, which starts with the `where` of the result, for a configuration that has no outcome yet.
     """
@@ -208,6 +209,8 @@ def corrected(
                 places[number].clear()
         new = _finished(0, result)
         new["parameters"] = trials[ended[0]]["parameters"]
+        if new["state"] == "done" and (retired := _retired([trials[number] for number in ended], space)):
+            new["constraints"] = {**retired, **new.get("constraints", {})}
         match = next((one for one in place if _equal(one, new, space)), None)
         if match is None:
             place.append(new)
@@ -251,6 +254,17 @@ def _finished(number: int, result: Result) -> StudyTrial:
     if result.measured:
         done["constraints"] = dict(result.measured)
     return done
+
+
+def _retired(trials: list[StudyTrial], space: Description) -> dict[str, float]:
+    """Return the values that all done trials have in common, of constraints that the space has no more."""
+    asked = {constraint.name for constraint in space.constraints}
+    first, *others = [one.get("constraints", {}) for one in trials if one["state"] == "done"] or [{}]
+    return {
+        name: value
+        for name, value in first.items()
+        if name not in asked and all(other.get(name) == value for other in others)
+    }
 
 
 def _copies(trials: list[StudyTrial]) -> list[StudyTrial]:
