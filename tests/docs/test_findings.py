@@ -1,4 +1,4 @@
-"""The page of findings at the published sizes says what is recorded."""
+"""The pages of findings at the published sizes say what is recorded."""
 
 import re
 from pathlib import Path
@@ -23,8 +23,11 @@ from metabo.report.scorecard import JudgedClaim
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "evidence" / "published"
-TEXT = (ROOT / "docs" / "findings.md").read_text()
 PAPERS = {"HyperBO": "hyperbo", "MPHD": "mphd", "cm-BO": "cmbo", "HE-GP-UCB": "hegpucb"}
+SHORT = (ROOT / "docs" / "findings.md").read_text()
+"""One page a paper."""
+DETAILS = {name: (ROOT / "docs" / "findings" / f"{paper}.md").read_text() for name, paper in PAPERS.items()}
+TEXT = "\n".join(DETAILS.values())
 RUNS = {
     "H-NLL, PI": "h_nll-pi",
     "H-EKL, PI": "h_ekl-pi",
@@ -43,8 +46,8 @@ RUNS = {
 }
 
 
-def row(name: str) -> list[str]:
-    (line,) = [line for line in TEXT.splitlines() if line.startswith(f"| {name} |")]
+def row(name: str, text: str = TEXT) -> list[str]:
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {name} |")]
     return [cell.strip() for cell in line.strip("|").split("|")][1:]
 
 
@@ -64,12 +67,77 @@ def judged(name: str) -> list[JudgedClaim]:
     return [rungs.as_read_now(one, claims[one.whole.claim], ENTRIES) for one in same]
 
 
+VERDICT_HEADINGS = ("What holds", "What is contradicted", "What is undecided, and why", "What is not testable")
+HEADLINE = "**"
+
+
+def page(name: str) -> str:
+    """Return the page of a paper."""
+    return SHORT.split(f"\n## {name}\n")[1].split("\n## ")[0]
+
+
+def claims_of(lead: str) -> list[str]:
+    """Return the claims that the lead of an item names, e.g. "C14 to C20, **C22**"; headlines keep their stars."""
+    found: list[str] = []
+    for part in lead.split(", "):
+        first, _, last = part.partition(" to ")
+        if last:
+            numbers = range(int(first[1:]), int(last[1:]) + 1)
+            found += [f"{first[0]}{number:0{len(first) - 1}d}" for number in numbers]
+        else:
+            found.append(part)
+    return found
+
+
 @pytest.mark.parametrize("name", PAPERS)
 def test_verdicts_are_counted_as_recorded(name):
     found = [claim.whole.verdict for claim in judged(name)]
     written = pd.read_csv(JUDGED[PAPERS[name]][0])
     whole = (written["role"] == "claim").sum()
-    assert row(name) == [f"{len(found)} of {whole}", *(str(found.count(verdict)) for verdict in VERDICTS)]
+    counts = [f"{len(found)} of {whole}", *(str(found.count(verdict)) for verdict in VERDICTS)]
+    assert row(f"[{name}](#{name.lower()})", SHORT)[:-1] == counts
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_each_judged_claim_stands_once_on_its_papers_page_and_under_its_verdict(name):
+    headline = {claim.id for claim in sheet.load(PAPERS[name]) if claim.headline}
+    parts = re.split(r"(?m)^\*\*(What [^*]+)\*\*$", page(name))
+    assert tuple(parts[1::2]) == VERDICT_HEADINGS
+    for verdict, items in zip(VERDICTS, parts[2::2], strict=True):
+        said = [claim for lead in re.findall(r"(?m)^- ([^:]+):", items) for claim in claims_of(lead)]
+        found = [one.whole.claim for one in judged(name) if one.whole.verdict == verdict]
+        marked = [f"{HEADLINE}{claim}{HEADLINE}" if claim in headline else claim for claim in found]
+        assert sorted(said) == sorted(marked), verdict
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_paper_has_one_page_and_its_intervals_are_those_of_the_details(name):
+    own, behind = page(name), " ".join(DETAILS[name].split())
+    prose = " ".join(line for line in own.splitlines() if not line.startswith("|")).split()  # its table: see below
+    assert len(prose) < 800
+    intervals = re.findall(r"(-?\d[\d.]* \[-?[\d.]+, -?[\d.]+\])", " ".join(prose))
+    assert intervals and [interval for interval in intervals if interval not in behind] == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "benchmark", "split"),
+    [
+        ("[LCBench](data.md)", "lcbench", "held_out"),
+        ("LCBench, new rows", "lcbench", "new_rows"),
+        ("[`pd1_mini`](data.md)", "pd1_mini", "held_out"),
+        ("`pd1_mini`, new rows", "pd1_mini", "new_rows"),
+        ("[TaskSet](data.md)", "taskset", "held_out"),
+        ("TaskSet, new rows", "taskset", "new_rows"),
+    ],
+)
+def test_what_h_nll_is_worth_after_ten_queries(shown, benchmark, split):
+    found = []
+    for other in ("rand-uniform", "stboh-ucb18", "portfolio-sequence"):
+        runs = compared(benchmark, split, ("h_nll-pi", other))
+        (one,) = metrics.differences(runs, other.split("-")[0], [10], seed=0).itertuples()
+        found.append(f"{one.difference:.3f} [{one.low:.3f}, {one.high:.3f}]")
+    assert row(shown, SHORT) == found
+    assert float(found[0].split("[")[1].split(", ")[1][:-1]) < 0, "ahead of random search on every table"
 
 
 TABLES = {
@@ -569,7 +637,7 @@ def test_in_which_folds_of_pd1_mini_mimo_is_worse_than_random():
 def test_intervals_of_mphd_are_those_of_its_recorded_verdicts():
     beside = [pd.read_csv(table).query("role == 'beside'")["said"] for table in JUDGED["mphd"]]
     said = " ".join([*(row.said for one in judged("MPHD") for row in (one.whole, *one.parts)), *pd.concat(beside)])
-    section = " ".join(TEXT[TEXT.index("## MPHD") : TEXT.index("## cm-BO")].split())
+    section = " ".join(DETAILS["MPHD"].split())
     intervals = re.findall(r"(-?\d[\d.]*) (\[-?[\d.]+, -?[\d.]+\])", section)
     assert len(intervals) == 37
     missing = [f"{value} {bounds}" for value, bounds in intervals if f" {value} {bounds}" not in said]

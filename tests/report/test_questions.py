@@ -1,4 +1,4 @@
-"""Plain questions are answered from tables: made ones by hand, recorded ones as docs/findings.md has them."""
+"""Plain questions are answered from tables: made ones by hand, recorded ones as docs/findings/ has them."""
 
 from pathlib import Path
 
@@ -110,7 +110,7 @@ def test_candidates_that_are_dropped_are_counted_by_problem(tmp_path):
 def test_recorded_runs_answer_as_the_page_of_findings_does():
     found = {one.asked: one for one in questions.questions("hyperbo", [], [ROOT / "evidence/published"])}
     rows = {row.where: row.numbers for row in found["Does H-NLL beat random search?"].rows}
-    findings = " ".join((ROOT / "docs/findings.md").read_text().split())
+    findings = " ".join((ROOT / "docs/findings/hyperbo.md").read_text().split())
     lcbench = [said for where, said in rows.items() if where.startswith("lcbench")]
     for said in lcbench[:2]:  # all rows, and new ones
         numbers = [f"{one.rstrip(']')}]" for one in said.removeprefix("after 1, 10 and 100 queries: ").split("], ")]

@@ -121,7 +121,7 @@ def _recorded(folder: Path) -> list[Case]:
         runs = api.runs(table, "normalised_regret")
         at = [t for t in SHOWN if t <= runs.last]
         of: dict[str, list[Gap]] = {}
-        for method in (m for m in runs.methods if m != "rand"):  # pair by pair, as docs/findings.md has them
+        for method in (m for m in runs.methods if m != "rand"):  # pair by pair, as docs/findings/ has them
             rows = metrics.differences(runs.select([method, "rand"]), "rand", at, seed=0)
             of[method] = [Gap(int(row.iteration), row.difference, row.low, row.high) for row in rows.itertuples()]
         queried = table[table["iteration"] > 0]
