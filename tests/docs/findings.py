@@ -1,5 +1,6 @@
 """What the tests of the pages of findings share: the pages, the recorded verdicts and the recorded runs."""
 
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -47,13 +48,13 @@ JUDGED = earlier.tables(RECORDED)
 ENTRIES = catalogue.load()
 
 
+@cache
 def judged(name: str) -> list[JudgedClaim]:
     """Return the recorded verdicts of a paper, which may be of several judgings, by the readings of today."""
     claims = {one.id: one for one in sheet.load(PAPERS[name])}
     found = rungs._read({name: JUDGED[PAPERS[name]]}, [])
-    same = [
-        one for one in found if one.whole.statement == claims[one.whole.claim].statement
-    ]  # as the report takes them
+    # those that the report takes
+    same = [one for one in found if one.whole.statement == claims[one.whole.claim].statement]
     return [rungs.as_read_now(one, claims[one.whole.claim], ENTRIES) for one in same]
 
 
