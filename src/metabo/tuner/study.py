@@ -235,7 +235,8 @@ def _require_inside(folder: Path, study: str, before: Description, goal: Descrip
         moved = store.read_trials(folder, study, space)
     except DataError as error:
         said = str(error).splitlines()[0].partition("; ")[0]
-        free = "give running trials up with metabo release, " if _ended_inside(there, store.trials_path(folder, study), space) else ""
+        only_running = _ended_inside(there, store.trials_path(folder, study), space)
+        free = "give running trials up with metabo release, " if only_running else ""
         raise ConfigError(f"{goal.where}: {said}; widen the space, {free}or choose another folder") from error
     for one, other in zip(there, moved, strict=True):
         for name, value in one["parameters"].items():
