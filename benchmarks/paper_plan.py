@@ -1,6 +1,6 @@
 """Estimate what the paper-scale plan costs, per rule, from the step times of a run at laptop scale.
 
-    python benchmarks/paper_plan.py results/laptop > docs/paper-scale.md
+    python benchmarks/paper_plan.py results/laptop    # writes its table into docs/paper-scale.md
 
 Every job of `snakemake -n --configfile config/paper.yaml` is compared with the job of the same method that ran at
 laptop scale: hours = its measured seconds (compilation taken off) x work at paper scale / work at laptop scale. Work is
@@ -10,7 +10,7 @@ what a job's loops count; the sizes of the papers' archives are those that the p
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -19,8 +19,11 @@ from metabo.plan.artefact import Artefact
 from metabo.plan.sections.config import Config
 from metabo.plan.trainings import prior_of, trainings
 from metabo.plan.work import NumericJob, loops, network
+from metabo.records.files import write_text
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "paper-scale.md"
+BEGIN, END = "<!-- paper: written by benchmarks/paper_plan.py -->", "<!-- paper: end -->"
 FOLDERS = {"pretrain": "priors", "evaluate": "evaluation", "run_bo": "bo", "run_online": "online"}
 MEASURED_ON = {"pd1": "pd1_mini", "hpob": "hpob_mini", "super": "super_mini", "cmbo_hpob": "cmbo_mini"}
 GPU_CORES = 20  # an assumption: cores whose work one GPU does
@@ -94,18 +97,27 @@ def main() -> None:
     hours: dict[tuple[str, str, str], list[float | None]] = defaultdict(list)
     for job, value in estimate(Path(sys.argv[1])):
         hours[job.rule, job.benchmark, registry.method(job.method).variant_of or job.method].append(value)
-    from published import filled  # it imports this module
+    write_text(PAGE, filled(PAGE.read_text(), table(hours)))
 
-    print(filled(Path(__file__).with_name("paper_plan.md").read_text(), None))
-    print("| rule | benchmark | method | jobs | core hours | GPU hours |\n|---|---|---|---:|---:|---:|")
+
+def table(hours: Mapping[tuple[str, str, str], Sequence[float | None]]) -> list[str]:
+    """Return the table in Markdown. `hours`: of each job, by rule, benchmark and method; None: not measured."""
+    lines = ["| rule | benchmark | method | jobs | core hours | GPU hours |", "|---|---|---|---:|---:|---:|"]
     total: dict[str, float] = defaultdict(float)
     for (rule, benchmark, method), values in sorted(hours.items()):
         known = [value for value in values if value is not None]
         total[rule] += sum(known)
         shown = [f"{sum(known) / n:,.1f}" if len(known) == len(values) else "not measured" for n in (1, GPU_CORES)]
-        print(f"| {rule} | {benchmark} | {method} | {len(values)} | {' | '.join(shown)} |")
+        lines.append(f"| {rule} | {benchmark} | {method} | {len(values)} | {' | '.join(shown)} |")
     for rule, value in total.items():
-        print(f"| **{rule}** | all | all | | **{value:,.0f}** | **{value / GPU_CORES:,.0f}** |")
+        lines.append(f"| **{rule}** | all | all | | **{value:,.0f}** | **{value / GPU_CORES:,.0f}** |")
+    return lines
+
+
+def filled(text: str, lines: Iterable[str], begin: str = BEGIN, end: str = END) -> str:
+    """Return the text of the page with lines between two marks."""
+    before, _, rest = text.partition(begin)
+    return before + "\n".join([begin, "", *lines, "", end]) + rest.partition(end)[2]
 
 
 if __name__ == "__main__":

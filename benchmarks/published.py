@@ -1,8 +1,8 @@
 """The scale `published`: its steps in their order, what they should cost, and what they have cost.
 
-    python benchmarks/published.py steps                     # the commands, with the core minutes predicted
-    python benchmarks/published.py run --cores 2             # runs them (--until STEP: up to one), goes on after a stop
-    python benchmarks/published.py used results/published    # predicted and used by method; of evidence/published too
+    python benchmarks/published.py steps [RESULTS]           # the commands, and the core hours that are left of each
+    python benchmarks/published.py run --cores 2             # runs them (--until STEP: up to it; --only STEP: it alone)
+    python benchmarks/published.py used evidence/published   # predicted and used by method; of results/published too
 
     python benchmarks/published.py measure                   # published_steps.csv: what a step costs, in half an hour
     python benchmarks/published.py plan --again              # published_plan.csv: the prediction for each job
@@ -16,16 +16,18 @@ import json
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import published_costs
-from paper_plan import ROOT, behind, file
+from paper_plan import PAGE, ROOT, behind, file, filled
 from published_costs import MEASURED, OTHERS, MeasuredStep, measure, predicted, settings, study
 
 from metabo.evidence.manifest import NAME
+from metabo.papers.engine.claims import sheet
+from metabo.papers.engine.claims.evidence import SYNTHETIC
 from metabo.plan import catalogue, registry, typical
 from metabo.plan.artefact import Artefact
 from metabo.plan.sections.config import Config
@@ -33,12 +35,14 @@ from metabo.plan.yaml_files import read_yaml
 from metabo.records.checksums import read_sidecar
 from metabo.records.files import write_text
 from metabo.records.spent import core_seconds
+from metabo.report import recorded
 
 STEPS = ROOT / "workflow" / "published.yaml"
 PLAN = Path(__file__).with_name("published_plan.csv")
-PAGE = ROOT / "docs" / "paper-scale.md"
 RECORDED = ROOT / "evidence" / "published"
 BEGIN, END = "<!-- published: written by benchmarks/published.py -->", "<!-- published: end -->"
+UNKEPT = "<!-- not kept: written by benchmarks/published.py -->", "<!-- not kept: end -->"
+KINDS = {"bo": "tables of runs", "priors": "priors"}
 OFF = 1.5
 """The factor between predicted and used beyond which a row is marked."""
 
@@ -69,12 +73,11 @@ def steps() -> list[PublishedStep]:
     return [PublishedStep(name, one["decides"], one["artefacts"]) for name, one in read_yaml(STEPS).items()]
 
 
-def command(until: str, cores: int) -> list[str]:
-    """Return the command for all steps up to one: what is missing of them, the verdicts and the report."""
-    names = [one.name for one in steps()]
-    wanted = [artefact for one in steps()[: names.index(until) + 1] for artefact in one.artefacts]
-    chosen = f"run={json.dumps({'artefacts': wanted}, separators=(',', ':'))}"
-    return ["snakemake", "--cores", str(cores), "--configfile", "config/published.yaml", "--config", chosen]
+def command(chosen: Sequence[PublishedStep], cores: int) -> list[str]:
+    """Return the command for some steps: what is missing of them, the verdicts and the report."""
+    wanted = [artefact for one in chosen for artefact in one.artefacts]
+    section = f"run={json.dumps({'artefacts': wanted}, separators=(',', ':'))}"
+    return ["snakemake", "--cores", str(cores), "--configfile", "config/published.yaml", "--config", section]
 
 
 def tables_first(step: PublishedStep, cores: int) -> list[str]:
@@ -186,37 +189,96 @@ def _line(benchmark: str, method: str, row: MethodHours, results: Path | None) -
     return f"{line} {row.done} | {row.expected:,.2f} | {row.used:,.2f} | {row.ratio:.2f}{mark} |"
 
 
-def by_step() -> list[str]:
-    """Return the steps in Markdown, with what each should cost."""
-    jobs = read_plan()
-    lines = ["| step | it decides | jobs | core hours | MB |", "|---|---|---:|---:|---:|"]
+def by_step(results: Path | None) -> list[str]:
+    """Return the steps in Markdown, with what each should cost; with `results`, what is left of it too, and which
+    claims are not judged yet that need it. Figures do not count: they are made again from what is kept."""
+    jobs, waiting = read_plan(), unjudged() if results else {}
+    more = " done | hours left | claims that wait for it |" if results else ""
+    lines = [
+        f"| step | it decides | jobs | core hours | MB |{more}",
+        f"|---|---|---:|---:|---:|{'---:|---:|---|' * bool(more)}",
+    ]
     for step in steps():
-        own = [job for job in jobs if job.step == step.name]
+        own = numeric(step, jobs)
         hours, size = sum(job.seconds for job in own) / 3600, sum(job.size for job in own) / 1e6
-        lines.append(f"| {step.name} | {step.decides} | {len(own)} | {hours:,.1f} | {size:,.1f} |")
+        line = f"| {step.name} | {step.decides} | {len(own)} | {hours:,.1f} | {size:,.1f} |"
+        if results:
+            rest = left(own, results)
+            line += f" {len(own) - len(rest)} | {sum(job.seconds for job in rest) / 3600:,.1f} |"
+            line += f" {' '.join(waiting[step.name])} |"
+        lines.append(line)
     return lines
 
 
-def filled(text: str, results: Path | None) -> str:
-    """Return the text of the page with the tables between their marks."""
-    before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    return before + "\n".join([BEGIN, "", *by_step(), "", *table(results), "", END]) + after
-
-
-def run(until: str, cores: int) -> int:
-    """Run the steps up to one in their order; return the worst exit status. Later steps try again what failed. What
-    is recorded of a step is not made again, unless it is damaged, which one line says: its tables are made first, since
-    recorded results fit no others."""
-    worst = 0
+def unjudged() -> dict[str, list[str]]:
+    """Return, by step, the claims without a recorded verdict whose primary cell needs an artefact of the step."""
+    entries = catalogue.load(ROOT)
+    names = {(one.id, one.benchmark or SYNTHETIC): one.name for one in catalogue.artefacts(settings(), entries)}
+    judged = {(one.claim.whole.paper, one.claim.whole.claim) for one in recorded.claims(ROOT / "evidence")}
+    found: dict[str, list[str]] = {}
     for step in steps():
+        own = set(step.artefacts)
+        found[step.name] = [
+            claim.id
+            for paper in sheet.papers()
+            for claim in sheet.load(paper)
+            if (paper, claim.id) not in judged
+            and claim.primary is not None
+            and any(
+                names.get((test.artefact, on)) in own
+                for test in claim.tests
+                if not test.beside
+                for on in set(sheet.benchmarks_of(test, entries)) & set(claim.primary.benchmarks)
+            )
+        ]
+    return found
+
+
+def unkept(results: Path) -> list[str]:
+    """Return, in Markdown, the runs and priors of which only the record is there, and what they took."""
+    groups: defaultdict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
+    whole: Counter[tuple[str, str, str]] = Counter()
+    for job in read_plan():
+        kind, _, _ = job.record.partition("/")
+        if kind not in KINDS or not (results / job.record).is_file():
+            continue
+        place = (KINDS[kind], job.benchmark, Path(job.record).parent.name)
+        whole[place] += 1
+        made = read_sidecar(results / job.record)
+        if not all(results.joinpath(*Path(name).parts[2:]).is_file() for name in made["outputs"]):
+            groups[place][Path(job.record).stem] = core_seconds(made) / 3600
+    lines = ["| what | benchmark | split | of | core hours |", "|---|---|---|---|---:|"]
+    for place, hours in sorted(groups.items()):
+        named = (
+            f"all {whole[place]}" if len(hours) == whole[place] else ", ".join(f"`{name}`" for name in sorted(hours))
+        )
+        lines.append(f"| {' | '.join(place)} | {named} | {sum(hours.values()):.2f} |")
+    return lines
+
+
+def numeric(step: PublishedStep, jobs: Iterable[Planned]) -> list[Planned]:
+    """Return the jobs of a step but for its figures."""
+    return [job for job in jobs if job.step == step.name and job.rule != "notebook"]
+
+
+def left(jobs: Iterable[Planned], results: Path) -> list[Planned]:
+    """Return the jobs without a record."""
+    return [job for job in jobs if not (results / job.record).is_file()]
+
+
+def run(until: str, only: str | None, cores: int) -> int:
+    """Run the steps up to one in their order, or one alone; return the worst exit status. Later steps try again what
+    failed. What is recorded of a step is not made again, unless it is damaged, which one line says: its tables are made
+    first, since recorded results fit no others."""
+    worst, known = 0, {one.name: one for one in steps()}
+    names = [only] if only else list(known)[: list(known).index(until) + 1]
+    for place, step in enumerate(known[name] for name in names):
         print(f"{step.name}: {step.decides}", flush=True)
         if (RECORDED / NAME).is_file():
             subprocess.run([sys.executable, "-m", *tables_first(step, cores)], cwd=ROOT)
             subprocess.run([Path(sys.executable).with_name("metabo"), *restored()], cwd=ROOT)
-        worst = max(worst, subprocess.run([sys.executable, "-m", *command(step.name, cores)], cwd=ROOT).returncode)
-        if step.name == until:
-            break
+        making = command([known[name] for name in names[: place + 1]], cores)
+        worst = max(worst, subprocess.run([sys.executable, "-m", *making], cwd=ROOT).returncode)
     return worst
 
 
@@ -229,7 +291,7 @@ def write(path: Path, fields: Sequence[str], rows: Iterable[Sequence[object]]) -
 def main() -> None:
     args = _parsed()
     if args.action == "run":
-        raise SystemExit(run(args.until, args.cores))
+        raise SystemExit(run(args.until, args.only, args.cores))
     if args.action == "measure":
         subprocess.run([sys.executable, "-m", *published_costs.command()], cwd=ROOT, check=True)
         found = measure(ROOT / "results" / "laptop")
@@ -247,12 +309,16 @@ def main() -> None:
             )
         write(PLAN, Planned._fields, plan(settings()))
     elif args.action == "document":
-        write_text(PAGE, filled(PAGE.read_text(), args.results))
+        lines = [*by_step(args.results), "", *table(args.results)]
+        text = filled(PAGE.read_text(), lines, BEGIN, END)
+        write_text(PAGE, filled(text, unkept(args.results), *UNKEPT) if args.results else text)
     elif args.action == "steps":
         for step in steps():
-            minutes = sum(job.seconds for job in read_plan() if job.step == step.name) / 60
-            print(f"# {step.name}, {minutes:,.0f} core minutes: {step.decides}")
-            print(f"python benchmarks/published.py run --until {step.name} --cores {args.cores}")
+            own = numeric(step, read_plan())
+            rest = left(own, args.results) if args.results else own
+            hours = sum(job.seconds for job in rest) / 3600
+            print(f"# {step.name}, {len(rest)} of {len(own)} jobs and {hours:,.1f} core hours left: {step.decides}")
+            print(f"python benchmarks/published.py run --only {step.name} --cores {args.cores}")
     else:
         print("\n".join(table(args.results)))
 
@@ -260,14 +326,27 @@ def main() -> None:
 def _parsed() -> Namespace:
     names = [one.name for one in steps()]
     parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("action", choices=("steps", "run", "used", "measure", "plan", "document"))
-    parser.add_argument("results", nargs="?", type=Path, help="of a run, e.g. results/published")
+    parser.add_argument(
+        "action",
+        choices=("steps", "run", "used", "measure", "plan", "document"),
+        help="steps: print the commands of the steps, and what is left; run: run them; used: print what methods should "
+        "cost and did; measure and plan: write the prediction; document: write the tables into docs/paper-scale.md",
+    )
+    parser.add_argument(
+        "results",
+        nargs="?",
+        type=Path,
+        help="what is done is looked up there, e.g. in results/published or evidence/published",
+    )
     parser.add_argument("--until", choices=names, default=names[-1], help="run: the last step (default: all)")
+    parser.add_argument("--only", choices=names, help="run: this step alone")
     parser.add_argument("--cores", type=int, default=2, help="run: cores of this machine (2)")
     parser.add_argument("--again", action="store_true", help="plan: replace the prediction that runs are compared with")
     args = parser.parse_args()
     if args.again and args.action != "plan":
         parser.error("--again belongs to `plan`")
+    if args.results and not args.results.is_dir():
+        parser.error(f"{args.results}: no such folder; name results/published or evidence/published")
     return args
 
 

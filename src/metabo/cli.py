@@ -10,9 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from metabo.compute import cores
-from metabo.errors import ConfigError, DataError, MetaboError
+from metabo.errors import ConfigError, MetaboError
 from metabo.plan import broken, extras
 from metabo.records.provenance import VERSION
+from metabo.report import evidence_commands
 from metabo.tuner import commands as tuning
 from metabo.tuner.commands import command
 
@@ -92,27 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         "--runs", type=natural, default=20, help="evidence: recorded runs to replay; 0: checksums alone (20)"
     )
     verifying.add_argument("--seed", type=natural, default=0, help="evidence: seed that selects these runs (0)")
-    keeping = command(commands, "evidence", "keep finished results with the code")
-    keeping.add_argument(
-        "action",
-        choices=("add", "list", "restore"),
-        help="add the results of a run, list what is kept, or restore results so that a run goes on from them",
-    )
-    keeping.add_argument(
-        "results",
-        nargs="?",
-        type=Path,
-        help="results of one run, e.g. results/laptop; list: recorded results, of all scales or of one (evidence)",
-    )
-    keeping.add_argument("--artefacts", nargs="+", default=[], help="add what these were made from (default: all)")
-    keeping.add_argument(
-        "--without-trajectories", action="store_true", help="add: of BO keep the records alone, with their checksums"
-    )
-    keeping.add_argument("--without-priors", action="store_true", help="add: the same of files of priors")
-    keeping.add_argument("--to", type=Path, default=Path("evidence"), help="folder of all recorded results (evidence)")
-    keeping.add_argument(
-        "--configfile", nargs="+", type=Path, default=[], help="restore: overlays, as Snakemake takes them"
-    )
+    evidence_commands.add(commands)
     shipping = command(commands, "ship", "put a re-collected benchmark into the package")
     shipping.add_argument("benchmark", help="an embedded benchmark, e.g. pd1_mini")
     shipping.add_argument("table", type=Path, help="e.g. results/laptop/collect/pd1_mini.parquet")
@@ -134,18 +115,15 @@ def _run(args: argparse.Namespace) -> tuple[list[str], int]:
     if args.command == "verify":
         return _verify(args.folder, args.json, args.runs, args.seed)
     if args.command in ("explain", "check-config") or (args.command == "list" and args.what == "artefacts"):
-        _require_clone(args.command)
-    others = {"list": _list, "explain": _explain, "check-config": _check, "ship": _ship, "evidence": _evidence}
+        evidence_commands.require_clone(args.command)
+    others = {
+        "list": _list,
+        "explain": _explain,
+        "check-config": _check,
+        "ship": _ship,
+        "evidence": evidence_commands.run,
+    }
     return others[args.command](args), 0
-
-
-def _require_clone(name: str) -> None:
-    """Raise ConfigError if the current folder is not a clone of the project."""
-    if not Path("workflow", "catalogue.yaml").is_file():
-        raise ConfigError(
-            f"metabo {name} reads the workflow, which is not in the installed package: call it in a clone of the "
-            "project, in the folder with the Snakefile"
-        )
 
 
 def _parsed(parser: argparse.ArgumentParser, argv: list[str] | None) -> argparse.Namespace:
@@ -191,42 +169,6 @@ def _ship(args: argparse.Namespace) -> list[str]:
 
     collectors.collector_module(args.benchmark)  # refuses one that is not collected
     return shipped.ship(args.benchmark, args.table)
-
-
-def _evidence(args: argparse.Namespace) -> list[str]:
-    from metabo.evidence import adding, listing
-    from metabo.plan import catalogue
-
-    if args.action == "list":
-        if args.results and not args.results.is_dir():
-            raise DataError(f"{args.results}: there is no such folder; recorded results are in {args.to}")
-        return listing.lines(args.results or args.to)
-    if args.results is None:
-        raise DataError(f"metabo evidence {args.action}: name the results of one run, e.g. results/laptop")
-    if args.action == "restore":
-        return _restore(args.to, args.results, args.configfile)
-    entries = catalogue.load() if catalogue.CATALOGUE.is_file() else None
-    return [
-        adding.add(
-            args.results, args.to, args.artefacts, not args.without_trajectories, not args.without_priors, entries
-        ).line
-    ]
-
-
-def _restore(kept: Path, results: Path, overlays: list[Path]) -> list[str]:
-    from metabo.evidence import restoring
-    from metabo.plan.chain import behind
-    from metabo.report.explain import names
-
-    _require_clone("evidence restore")
-    known = names.load(overlays)
-    if results != Path(known.chain.out):
-        raise ConfigError(
-            f"{results}: the configuration makes {known.chain.out}; name that, or the overlay of {results.name}: "
-            f"--configfile config/{results.name}.yaml"
-        )
-    jobs = behind(known.chain.artefact(one) for one in known.enabled)
-    return restoring.restore(kept / results.name, jobs, results).lines
 
 
 def _verify(folder: Path, as_json: bool, runs: int, seed: int) -> tuple[list[str], int]:

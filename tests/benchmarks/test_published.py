@@ -41,13 +41,14 @@ def test_the_steps_have_every_artefact_of_the_scale_once(given):
 
 
 @pytest.mark.parametrize("step", published.steps(), ids=lambda step: step.name)
-def test_the_command_of_a_step_makes_it_and_all_before_it(step):
-    *_, key, chosen = published.command(step.name, 2)
-    assert key == "--config"
-    settings = changed(run=json.loads(chosen.removeprefix("run=")))
-    made = [one.name for one in catalogue.enabled(settings, catalogue.artefacts(settings, catalogue.load(ROOT)))]
+def test_the_command_of_some_steps_makes_them_and_nothing_else(step):
     steps = published.steps()
-    assert set(made) == {name for one in steps[: steps.index(step) + 1] for name in one.artefacts}
+    for chosen in ([step], steps[: steps.index(step) + 1]):
+        *_, key, section = published.command(chosen, 2)
+        assert key == "--config"
+        settings = changed(run=json.loads(section.removeprefix("run=")))
+        made = [one.name for one in catalogue.enabled(settings, catalogue.artefacts(settings, catalogue.load(ROOT)))]
+        assert set(made) == {name for one in chosen for name in one.artefacts}
 
 
 @pytest.mark.parametrize("recorded", [False, True])
@@ -65,8 +66,33 @@ def test_a_run_brings_back_what_is_recorded_before_each_step_and_goes_on_where_t
     monkeypatch.setattr(published.subprocess, "run", call)
     if recorded:
         (tmp_path / published.NAME).write_text("damaged")
-    assert published.run(published.steps()[1].name, 2) == 3
-    assert said == (["tables", "restore", "step"] if recorded else ["step"]) * 2
+    one = ["tables", "restore", "step"] if recorded else ["step"]
+    assert published.run(published.steps()[1].name, None, 2) == 3 and said == one * 2
+    said.clear()
+    assert published.run(published.steps()[-1].name, published.steps()[1].name, 2) == 3 and said == one
+
+
+def test_what_is_left_of_a_step_and_which_claims_wait_for_it():
+    jobs = published.read_plan()
+    lines = {
+        line.split(" | ")[0][2:]: line.strip("|").split(" | ") for line in published.by_step(published.RECORDED)[2:]
+    }
+    waiting = published.unjudged()
+    for step in published.steps():
+        own = [job for job in jobs if job.step == step.name and job.rule != "notebook"]
+        absent = [job for job in own if not (published.RECORDED / job.record).is_file()]
+        *_, count, done, hours, claims = [lines[step.name][place].strip() for place in (2, 5, 6, 7)]
+        assert (int(count), int(done)) == (len(own), len(own) - len(absent))
+        assert float(hours.replace(",", "")) == pytest.approx(sum(job.seconds for job in absent) / 3600, abs=0.05)
+        assert claims.split() == waiting[step.name]
+    assert "C04" in waiting["hpob_mini"] and "B1" in waiting["cmbo"] and "C22" not in waiting["studies"]
+
+
+def test_a_folder_that_is_not_there_is_no_folder_without_results(monkeypatch, capsys):
+    monkeypatch.setattr(published.sys, "argv", ["published.py", "used", "nosuch"])
+    with pytest.raises(SystemExit, match="2"):
+        published.main()
+    assert "nosuch: no such folder; name results/published" in capsys.readouterr().err
 
 
 def test_every_job_of_the_scale_is_planned_once(given):
@@ -148,11 +174,24 @@ def test_a_plan_that_runs_are_compared_with_is_not_replaced(monkeypatch, tmp_pat
     assert published.PLAN.read_text() == ",".join(published.Planned._fields) + "\n"
 
 
-def test_the_page_has_the_plan():
+def test_the_page_has_the_plan_and_what_is_left_of_it():
     text = (ROOT / "docs" / "paper-scale.md").read_text()
-    if "used / predicted" not in text:  # until a run has been compared
-        assert published.filled(text, None) == text
-    assert "| lcbench | whether priors as printed transfer" in text
+    lines = [*published.by_step(published.RECORDED), "", *published.table(published.RECORDED)]
+    assert published.filled(text, lines, published.BEGIN, published.END) == text
+    assert published.filled(text, published.unkept(published.RECORDED), *published.UNKEPT) == text
+
+
+def test_what_is_not_kept_is_what_the_folder_lacks(tmp_path, monkeypatch):
+    plan = [published.Planned("one", "run_bo", "tiny", name, f"bo/tiny/all/{name}-ei.json", 1.0, 1.0) for name in "ab"]
+    monkeypatch.setattr(published, "read_plan", lambda: plan)
+    for job in plan:
+        path = tmp_path / job.record
+        path.parent.mkdir(parents=True, exist_ok=True)
+        table = f"results/published/{path.with_suffix('.parquet').relative_to(tmp_path)}"
+        path.write_text(json.dumps({"outputs": {table: "0"}, "cpu_s": 1800.0, "wall_s": 1800.0, "threads": 1}))
+    assert published.unkept(tmp_path)[2:] == ["| tables of runs | tiny | all | all 2 | 1.00 |"]
+    (tmp_path / "bo/tiny/all/a-ei.parquet").write_text("")
+    assert published.unkept(tmp_path)[2:] == ["| tables of runs | tiny | all | `b-ei` | 0.50 |"]
 
 
 def test_what_is_measured_are_methods_and_splits_that_there_are():

@@ -52,7 +52,7 @@ ENTRIES = catalogue.load()
 def judged(name: str) -> list[JudgedClaim]:
     """Return the recorded verdicts of a paper, which may be of several judgings, by the readings of today."""
     claims = {one.id: one for one in sheet.load(PAPERS[name])}
-    found = rungs._read({name: JUDGED[PAPERS[name]]}, [])
+    found = [one for _, one in rungs.read({name: JUDGED[PAPERS[name]]}, [])]
     # those that the report takes
     same = [one for one in found if one.whole.statement == claims[one.whole.claim].statement]
     return [rungs.as_read_now(one, claims[one.whole.claim], ENTRIES) for one in same]

@@ -19,7 +19,15 @@ from docs.hooks import chart, citation, claims, gallery, links, prose, repositor
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     path.relative_to(ROOT)
-    for pattern in ("*.md", "config/*.md", "benchmarks/*.md", "results/*.md", "docs/**/*.md", "src/**/*.md")
+    for pattern in (
+        "*.md",
+        "config/*.md",
+        "benchmarks/*.md",
+        "results/*.md",
+        "evidence/*.md",
+        "docs/**/*.md",
+        "src/**/*.md",
+    )
     for path in ROOT.glob(pattern)
 )
 SUMMARIES = [page for page in PAGES if page.parent.name == "papers" and page.parts[0] == "docs"] + [

@@ -4,6 +4,7 @@ The how-to pages (docs/new-*.md) are followed by `test_howto`, the examples of d
 """
 
 import csv
+import json
 import re
 import shlex
 import subprocess
@@ -21,7 +22,8 @@ from tests.tuner.conftest import HEADER, SPACE, rows, write
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    "README.md", "CONTRIBUTING.md", "config/README.md", "benchmarks/README.md", "results/README.md",
+    "README.md", "CONTRIBUTING.md",
+    *(f"{folder}/README.md" for folder in ("config", "benchmarks", "results", "evidence")),
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("**/*.md")),
 ]  # fmt: skip
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
@@ -36,15 +38,17 @@ TOLD = {
     "metabo verify results/laptop": "it needs results of hours; tests/records/test_verify.py runs it on others",
     "metabo evidence add results/laptop --to my_evidence": "tests/evidence has this and the next four",
     "metabo evidence add results/laptop --to my_evidence --artefacts hyperbo_fig08": "likewise",
+    "metabo evidence add results/published --artefacts mphd_x04 --without-trajectories": "likewise",
     "metabo evidence list": "likewise",
+    "metabo evidence claims": "tests/report/test_recorded.py",
     "metabo verify evidence --runs 20": "likewise",
     "metabo evidence restore results/published --configfile config/published.yaml": "likewise",
-    "python benchmarks/paper_plan.py results/laptop > docs/paper-scale.md": "it needs results of hours; "
+    "python benchmarks/paper_plan.py results/laptop": "it needs results of hours; "
     "tests/benchmarks/test_paper_plan.py runs its parts",
     "make published": "days; tests/benchmarks/test_published.py has its parts, and the next lines",
     **dict.fromkeys([f"python benchmarks/published.py {rest}" for rest in (
-        "steps", "run --until pd1_mini", "used results/published", "measure", "plan --again",
-        "document evidence/published")],
+        "steps evidence/published", "run --until pd1_mini", "run --only mphd", "run --only mphd --cores 2",
+        "used evidence/published", "measure", "plan --again", "document evidence/published")],
         "likewise"),
     "python benchmarks/run.py": "it takes hours, and packages of its own",
     "python benchmarks/run.py --only bo refit/botorch": "it needs packages of its own",
@@ -125,6 +129,7 @@ def block(page: str, first: str) -> str:
 
 
 FILES = "{scale}/data/{benchmark}.npz                                   tasks, matched blocks, splits"
+RECORDED_FILES = (ROOT / "evidence" / "README.md").read_text().split("```\n")[1].splitlines()[0]
 BLOCKS = {
     ("README.md", "import metabo"): "test_the_blocks_of_python_run",
     ("docs/replicate.md", "methods: {h_nll: {pretrain: {learning_rate: 5.0e-4}}}"): "test_settings_are_checked",
@@ -140,6 +145,8 @@ BLOCKS = {
     ("docs/own-data.md", "import metabo"): "test_the_blocks_of_python_run",
     ("docs/own-data.md", "import optuna"): "test_the_blocks_of_python_run",
     ("results/README.md", FILES): "a list of files",
+    ("evidence/README.md", RECORDED_FILES): "a list of files",
+    ("evidence/README.md", "import pandas"): "test_a_recorded_number_is_computed_so",
 }  # fmt: skip
 """Blocks that are no sessions, by page and first line, and what runs or reads them."""
 
@@ -189,6 +196,16 @@ def test_settings_are_checked(copied):
         block("docs/replicate.md", "methods: {h_nll").replace("learning_rate", "learning")
     )
     assert pages.typed("metabo check-config wrong.yaml", copied)[0] != 0
+
+
+def test_a_recorded_number_is_computed_so():
+    shown = subprocess.run(
+        [sys.executable, "-c", block("evidence/README.md", "import pandas")], cwd=ROOT, capture_output=True, text=True
+    )
+    first = next(
+        line for line in (ROOT / "docs/findings/hyperbo.md").read_text().splitlines() if line.startswith("| H-NLL")
+    )
+    assert shown.returncode == 0 and json.loads(shown.stdout) == [float(cell) for cell in first.split(" | ")[1:6]]
 
 
 def test_a_figure_is_explained(copied):

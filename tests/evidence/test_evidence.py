@@ -54,7 +54,7 @@ def relisted(*paths):
 
 def test_what_a_run_made_is_kept_and_what_others_own_is_not(run, capsys):
     main(["evidence", "add", "results/laptop"])
-    assert "evidence/laptop: 14 files" in capsys.readouterr().out
+    assert "evidence/laptop: 13 new, 0 replaced, 0 deleted; 13 files" in capsys.readouterr().out
     kept = {
         f"{stem}.{end}"
         for stem in ("priors/tiny/held_out/h_nll", "priors/tiny/held_out/rand")
@@ -193,9 +193,15 @@ def test_a_changed_weight_is_found_by_its_loss(run, capsys):
 def test_without_the_table_nothing_is_replayed_and_that_is_said(run, capsys):
     adding.add(FOLDER, KEPT)
     Path("results/laptop/data/tiny.npz").unlink()
-    status, said = verified(capsys)
-    assert status == 0 and "replayed" not in said.replace("not replayed", "")
-    assert "3 not replayed: benchmark 'tiny' is not here with the recorded checksum; `snakemake" in said
+    status, said = verified(capsys, "--runs", "7")
+    assert status == 0 and said.startswith(
+        "replayed 0 of 7 runs, since no table that one read is here: checksums alone"
+    )
+    assert "\n3 not replayed: benchmark 'tiny' is not here with the recorded checksum\n" in said
+    assert "to replay these, first: snakemake --cores 1 -- results/laptop/data/tiny.npz\n" in said
+    Path("config").mkdir(exist_ok=True)
+    Path("config/laptop.yaml").write_text("")
+    assert "first: snakemake --cores 1 --configfile config/laptop.yaml -- results" in verified(capsys)[1]
 
 
 def edit():
@@ -381,9 +387,22 @@ def test_list_shows_the_folder_that_is_named(tmp_path, monkeypatch, capsys, give
     assert capsys.readouterr().out.startswith("elsewhere/laptop: ")
 
 
+def test_adding_says_how_many_files_changed(run):
+    adding.add(FOLDER, KEPT)
+    again = adding.add(FOLDER, KEPT)
+    assert again.changes == (0, 0, 0) and again.line.startswith(
+        "evidence/laptop: 0 new, 0 replaced, 0 deleted; 13 files"
+    )
+    bare = adding.add(FOLDER, KEPT, trajectories=False)
+    gone = again.files - bare.files
+    assert gone > 0 and bare.changes == (0, 0, gone)
+    assert adding.add(FOLDER, KEPT).changes == (gone, 0, 0)
+
+
 def test_methods_that_fit_in_every_step_are_compared_by_checksum_alone(tmp_path, monkeypatch, capsys):
     make(tmp_path, methods=("stboh",))
     monkeypatch.chdir(tmp_path)
     adding.add(FOLDER, KEPT)
     status, said = verified(capsys)
-    assert status == 0 and "replayed" not in said and "0 not as recorded" in said
+    assert status == 0 and "0 not as recorded" in said
+    assert said.startswith("replayed 0 of 20 runs, since none that is kept can be: checksums alone were compared\n")

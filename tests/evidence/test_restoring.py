@@ -1,6 +1,5 @@
 """What comes back of recorded results: what a plan's jobs would make the same, and nothing else."""
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -53,7 +52,7 @@ def jobs(run):
 
 def test_what_the_jobs_would_make_is_back_with_its_record_and_log(jobs):
     found = restoring.restore(KEPT, jobs, FOLDER)
-    assert (found.jobs, found.there, found.left, found.tables) == (4, 0, Counter(), [])
+    assert (found.jobs, found.there, found.left, found.tables) == (4, 0, {}, [])
     for name in MADE:
         for path in (name, Path(name).with_suffix(".json")):
             assert (FOLDER / path).read_bytes() == (KEPT / path).read_bytes()
@@ -69,7 +68,8 @@ def test_what_is_there_is_not_touched(jobs):
     own.with_suffix(".json").write_text("{}")  # without a record it is what a job left that was stopped
     found = restoring.restore(KEPT, jobs, FOLDER)
     assert own.read_text() == "mine" and found.there == 1
-    assert found.left == {restoring.INPUTS: 1}  # the trajectories from the recorded prior are not those from this one
+    assert found.left == {restoring.OTHER: [MADE[1]]}  # the trajectories are from the recorded prior, not from this one
+    assert found.lines[1] == f"1 not, since they read something else than what is here (first: {MADE[1]})"
 
 
 @pytest.mark.parametrize(
@@ -84,16 +84,20 @@ def test_what_a_job_would_make_otherwise_stays_away(change, reason, jobs):
     jobs[place] = PlannedJob(**{**vars(jobs[place]), **change})
     found = restoring.restore(KEPT, jobs, FOLDER)
     assert not (FOLDER / MADE[0]).exists() and not (FOLDER / MADE[1]).exists()
-    assert found.left == {reason: 1, restoring.INPUTS: 1} and found.jobs == 2
+    assert found.left == {reason: [MADE[0]], restoring.ABSENT: [MADE[1]]} and found.jobs == 2
+    assert f"1 not, since they {reason} (first: {MADE[0]})" in found.lines
 
 
 def test_what_read_another_table_stays_away_and_a_missing_one_is_named(jobs):
     TABLE.write_bytes(b"another")
-    assert restoring.restore(KEPT, jobs, FOLDER).left == {restoring.INPUTS: 4}
-    TABLE.unlink()
     found = restoring.restore(KEPT, jobs, FOLDER)
-    assert found.left == {restoring.INPUTS: 4} and found.tables == [TABLE.as_posix()]
-    assert found.lines[1].endswith(f"make these with the options of the run, then restore: {TABLE}")
+    assert MADE[0] in found.left[restoring.OTHER] and MADE[1] in found.left[restoring.ABSENT], "its prior is not here"
+    assert sum(map(len, found.left.values())) == 4 and found.tables == []
+    TABLE.unlink()
+    found = restoring.restore(KEPT, jobs, FOLDER, [Path("config/fast.yaml")])
+    assert [*found.left] == [restoring.ABSENT] and found.tables == [TABLE.stem]
+    assert found.lines[1] == "4 not, since they read what is not here"
+    assert found.lines[2].endswith(f"then restore again: snakemake --cores 1 --configfile config/fast.yaml -- {TABLE}")
 
 
 def test_priors_that_are_not_kept_stay_away(jobs, monkeypatch):
@@ -102,7 +106,10 @@ def test_priors_that_are_not_kept_stay_away(jobs, monkeypatch):
     listed = manifest.read(KEPT)
     del listed["files"][MADE[0]]
     manifest.write(KEPT, listed)
-    assert restoring.restore(KEPT, jobs, FOLDER).left == {restoring.UNKEPT: 1, restoring.INPUTS: 1}
+    assert restoring.restore(KEPT, jobs, FOLDER).left == {
+        restoring.UNKEPT: [MADE[0]],
+        restoring.ABSENT: [MADE[1]],
+    }
 
 
 def test_recorded_results_that_are_damaged_bring_nothing_back(jobs):

@@ -285,7 +285,7 @@ def test_claims_that_wait_for_artefacts_of_a_later_piece_are_not_recorded_verdic
     rows[1] |= {"said": f"It holds on lcbench; {wait}"}
     table = pd.DataFrame(rows).reindex(columns=list(scorecard.COLUMNS))
     table.to_csv(tmp_path / "hyperbo.csv", index=False)
-    assert [one.whole.claim for one in rungs._read({"hyperbo": [tmp_path / "hyperbo.csv"]}, [])] == ["C02", "C03"]
+    assert [one.whole.claim for _, one in rungs.read({"hyperbo": [tmp_path / "hyperbo.csv"]}, [])] == ["C02", "C03"]
 
 
 def test_a_claim_is_read_from_the_table_that_had_most_of_its_artefacts(tmp_path):
@@ -297,15 +297,15 @@ def test_a_claim_is_read_from_the_table_that_had_most_of_its_artefacts(tmp_path)
         table["section"] = path.stem
         table.loc[waits, ["verdict", "said"]] = "not testable", wait
         table.to_csv(path, index=False)
-    found = rungs._read({"hyperbo": tables}, [])
+    found = [one for _, one in rungs.read({"hyperbo": tables}, [])]
     assert {one.whole.claim: one.whole.section for one in found} == {"C01": "old", "C02": "new"}
     tables[1].write_text("claim,paper\n")
     refused: list[str] = []
-    assert [one.whole.claim for one in rungs._read({"hyperbo": tables}, refused)] == ["C02"]
+    assert [one.whole.claim for _, one in rungs.read({"hyperbo": tables}, refused)] == ["C02"]
     (line,) = refused
     assert "old.csv: no column" in line and line.endswith("judge its claims again")
     with pytest.raises(DataError, match=r"old\.csv: no column .*add the results again"):
-        rungs._read({"hyperbo": tables[::-1]}, [])
+        rungs.read({"hyperbo": tables[::-1]}, [])
 
 
 @pytest.mark.parametrize(
@@ -358,7 +358,7 @@ def test_a_failed_gate_of_a_part_that_is_judged_nowhere_later_leaves_the_claim_u
             rows[0] |= {"verdict": "not testable", "cause": "gate", "said": failure}
         paths.append(tmp_path / f"{name}.csv")
         pd.DataFrame(rows).reindex(columns=list(scorecard.COLUMNS)).to_csv(paths[-1], index=False)
-    (found,) = rungs._read({"hyperbo": paths}, [])
+    ((_, found),) = rungs.read({"hyperbo": paths}, [])
     assert found.whole.section == expected
 
 

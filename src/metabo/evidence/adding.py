@@ -4,10 +4,10 @@ own."""
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from metabo.errors import DataError
 from metabo.evidence import earlier, losses, selecting, swapping, unfinished
+from metabo.evidence.added import Added, Changes
 from metabo.evidence.describing import describe, runs_same_code, stage_of
 from metabo.evidence.losses import Losses
 from metabo.evidence.manifest import (
@@ -42,39 +42,6 @@ PRIORS = {"pretrain"}
 RECORD_ONLY = {"data"}
 """Stages whose record alone is kept, because they made tables of data that others own."""
 SHOWN = 3
-
-
-class Added(NamedTuple):
-    """What was added: the folder, the number of files and bytes that it has now, of jobs whose prior losses could not
-    be computed, of jobs whose files are too large to be kept, of jobs that a checkout with changes ran with the code of
-    a commit, and of runs of BO whose tables, and of jobs whose priors were left out."""
-
-    folder: Path
-    files: int
-    bytes: int
-    without_loss: int
-    not_kept: int
-    with_changes: int = 0
-    without_table: int = 0
-    without_prior: int = 0
-    earlier: Sequence[str] = ()
-    unfinished: int = 0
-
-    @property
-    def line(self) -> str:
-        """One line for the user."""
-        lost = f"; {self.without_loss} files of priors without losses (their table is not here)"
-        left = f"; of {self.not_kept} jobs the records alone, since what they made is too large"
-        also = f"; {self.with_changes} results of a checkout with changes, whose code a commit has"
-        bare = f"; of {self.without_table} runs of BO the records alone"
-        rest = lost * (self.without_loss > 0) + left * (self.not_kept > 0) + also * (self.with_changes > 0)
-        rest += bare * (self.without_table > 0)
-        rest += f"; of {self.without_prior} files of priors the records alone" * (self.without_prior > 0)
-        rest += f"; of {self.unfinished} unfinished jobs what they have finished" * (self.unfinished > 0)
-        first = ", ".join(self.earlier[:SHOWN])
-        first += f" and {len(self.earlier) - SHOWN} more" if len(self.earlier) > SHOWN else ""
-        rest += f"; not judged in this run, so as judged before: {first}" if self.earlier else ""
-        return f"{self.folder}: {self.files:,} files, {self.bytes / 1e6:.1f} MB{rest}"
 
 
 def add(
@@ -130,6 +97,7 @@ def _added(
     unkept = [*too_large, *bare]
     gone = {below(record, name) for record in unkept for name in (*record.outputs, *record.logs)}
     before = read(folder) if folder.is_dir() and any(folder.iterdir()) else None
+    was = dict(before["files"]) if before else {}
     same_code = _with_changes(kept, results, before)
     made = {below(one, name): sha for one in kept for name, sha in one.outputs.items()}
     for one in started:
@@ -154,10 +122,11 @@ def _added(
         listed = {name: _listed(stage / name) for name in (*copied, LOSSES)}
         noted = before.get("same_code", {}) if before else {}
         moved = {new: noted[old] for new, old in pieces.moved.items() if old in noted}
+        changes = Changes.between(was, listed, gone)
         write(stage, describe(stage, folder.name, same_code | moved, listed, before))
         _refuse_large(size(folder.parent, (folder, stage)) + size(stage), share, folder)
     return Added(
-        folder, len(_all(folder)), size(folder), left_out, len(too_large), len(same_code),
+        folder, len(_all(folder)) - 1, size(folder), changes, left_out, len(too_large), len(same_code),
         sum(stage_of(record) in TRAJECTORIES for record in bare), sum(stage_of(record) in PRIORS for record in bare),
         pieces.claims, len(started),
     )  # fmt: skip
@@ -267,7 +236,8 @@ def _refuse_large(after: int, share: Mapping[str, int], folder: Path) -> None:
         largest = ", ".join(f"{name} {amount / 1e6:.0f} MB" for name, amount in parts.most_common(SHOWN))
         raise DataError(
             f"{folder}: {folder.parent} would have {after / 1e6:.0f} MB, at most {LIMIT / 1e6:.0f} are kept (largest: "
-            f"{largest}); name the artefacts whose inputs count: --artefacts hyperbo_fig08 ..."
+            f"{largest}); name the artefacts whose inputs count (--artefacts hyperbo_fig08 ...), keep of runs of BO "
+            "(--without-trajectories) or of priors (--without-priors) the records alone, or add it elsewhere (--to)"
         )
 
 

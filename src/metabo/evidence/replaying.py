@@ -14,7 +14,7 @@ from metabo.bo.replay import replay
 from metabo.errors import MetaboError
 from metabo.evidence import losses
 from metabo.evidence.manifest import LOSSES, below
-from metabo.evidence.stored import Tables, benchmark_of, prior_path, trained
+from metabo.evidence.stored import Tables, benchmark_of, making, prior_path, trained
 from metabo.plan import registry, typed
 from metabo.plan.specs import BOSpec
 from metabo.records import inventory
@@ -34,10 +34,13 @@ ORIGIN = "it was not made by this code from these tables; find out which, and ad
 
 
 class ReplayedSample(NamedTuple):
-    """The numbers of replayed runs and losses, and their flaws. `absent` counts, by benchmark, the tables of runs and
-    the files of priors that could not be replayed because the benchmark is not here; `unkept` counts those that are
-    not kept, or whose priors are not; `widest` has the largest gap of a choice, and of a loss."""
+    """How many runs should be replayed at which scale, the numbers of replayed runs and losses, and their flaws.
+    `absent` counts, by benchmark, the tables of runs and the files of priors that could not be replayed because the
+    benchmark is not here; `unkept` counts those that are not kept, or whose priors are not; `widest` has the largest
+    gap of a choice, and of a loss."""
 
+    scale: str
+    asked: int
     runs: int
     losses: int
     absent: Counter[str]
@@ -48,18 +51,21 @@ class ReplayedSample(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """What the user reads besides the flaws."""
-        said = [
-            f"replayed {self.runs} runs with the recorded history given: no choice is more than {self.widest[0]:.1g} "
-            f"below its acquisition's maximum; {self.losses} losses of priors, within {self.widest[1]:.1g}"
-        ] * bool(self.runs or self.losses)
-        said += [f"{self.unkept} not replayed: they, or their priors, are not kept; only their checksums are"] * bool(
-            self.unkept
-        )
-        return said + [
-            f"{count} not replayed: benchmark '{name}' is not here with the recorded checksum; "
-            f"`snakemake --cores 1 results/laptop/data/{name}.npz` makes it"
+        why = "no table that one read is here" if self.absent else "none that is kept can be"
+        said = [f"replayed 0 of {self.asked} runs, since {why}: checksums alone were compared"]
+        if self.runs or self.losses:
+            said = [
+                f"replayed {self.runs} runs with the recorded history given: no choice is more than "
+                f"{self.widest[0]:.1g} below its acquisition's maximum; {self.losses} losses of priors, within "
+                f"{self.widest[1]:.1g}"
+            ]
+        if self.unkept:
+            said.append(f"{self.unkept} not replayed: they, or their priors, are not kept; only their checksums are")
+        said += [
+            f"{count} not replayed: benchmark '{name}' is not here with the recorded checksum"
             for name, count in sorted(self.absent.items())
         ]
+        return said + ([f"to replay these, first: {making(self.scale, sorted(self.absent))}"] if self.absent else [])
 
 
 def sample(folder: Path, tables: Tables, runs: int, seed: int) -> ReplayedSample:
@@ -97,7 +103,8 @@ def sample(folder: Path, tables: Tables, runs: int, seed: int) -> ReplayedSample
             what = f"the training loss of its parameters differs by {errors[-1]:.2g} of its size from the recorded one"
             flaws.append(Flaw(DAMAGED, (folder / name).as_posix(), what, ORIGIN))
     unkept = len(runs_of) - len(played)
-    return ReplayedSample(len(gaps) - 1, checked, absent, unkept, (max(gaps), max(errors)), flaws)
+    widest = max(gaps), max(errors)
+    return ReplayedSample(folder.name, runs, len(gaps) - 1, checked, absent, unkept, widest, flaws)
 
 
 def _kept(record: StoredSidecar) -> bool:

@@ -1,8 +1,7 @@
 """Copy recorded results back to where the jobs of a run would make them, so that the run goes on from there."""
 
 import shutil
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from metabo.evidence import manifest, swapping, unfinished
 from metabo.evidence.adding import KEPT
 from metabo.evidence.describing import runs_same_code
 from metabo.evidence.manifest import below
+from metabo.evidence.stored import making
 from metabo.plan import digests
 from metabo.plan.chain import PlannedJob
 from metabo.records import inventory
@@ -19,44 +19,47 @@ from metabo.records.inventory import StoredSidecar
 
 JUDGED = "claims"
 """Verdicts are made again, because they read every artefact, and artefacts are not kept."""
-SHOWN = 3
 
 UNKEPT = "made what is not kept"
 SETTINGS = "had other settings"
 CODE = "ran other code"
-INPUTS = "read what is not here, or something else"
+ABSENT = "read what is not here"
+OTHER = "read something else than what is here"
 
 
 class Restored(NamedTuple):
     """What was restored: the folder, the number of jobs whose results were copied, the number whose results were
-    already there, the numbers of jobs left out, by reason, the tables that must be made first, and the number of
-    unfinished jobs that go on from what they had finished."""
+    already there, the jobs left out, by reason, the benchmarks whose tables must be made first, the number of
+    unfinished jobs that go on from what they had finished, and the overlays of the run."""
 
     folder: Path
     jobs: int
     there: int
-    left: Counter[str]
-    tables: list[str]
+    left: Mapping[str, Sequence[str]]
+    tables: Sequence[str]
     unfinished: int = 0
+    overlays: Sequence[Path] = ()
 
     @property
     def lines(self) -> list[str]:
         """What the user reads."""
-        said = f"{self.folder}: results of {self.jobs:,} jobs are back; those of {self.there:,} were there"
-        found = ["; ".join([said, *(f"{count:,} not, since they {why}" for why, count in sorted(self.left.items()))])]
+        found = [f"{self.folder}: results of {self.jobs:,} jobs are back; those of {self.there:,} were there"]
+        for why, jobs in sorted(self.left.items()):
+            first = f" (first: {jobs[0]})" if why in (SETTINGS, CODE, OTHER) else ""
+            found.append(f"{len(jobs):,} not, since they {why}{first}")
         if self.unfinished:
             found.append(f"Unfinished jobs, which go on if settings and code are the same: {self.unfinished}")
         if self.tables:
-            more = f" (and {len(self.tables) - SHOWN} more)" if len(self.tables) > SHOWN else ""
-            first = " ".join(self.tables[:SHOWN])
-            found.append(f"Tables are not kept; make these with the options of the run, then restore: {first}{more}")
+            first = making(self.folder.name, self.tables, self.overlays)
+            found.append(f"Tables are not kept; make them, then restore again: {first}")
         return found
 
 
-def restore(kept: Path, jobs: Iterable[PlannedJob], results: Path) -> Restored:
+def restore(kept: Path, jobs: Iterable[PlannedJob], results: Path, overlays: Sequence[Path] = ()) -> Restored:
     """Copy recorded results of one scale, `evidence/{scale}`, to `results`, for the jobs of a plan that would make the
     same: with the same settings and code, from inputs that are here. Results that are already there, with their
-    records, are not touched; logs and half-written files of jobs that were stopped are replaced.
+    records, are not touched; logs and half-written files of jobs that were stopped are replaced. `overlays`: those of
+    the configuration of the plan, for the command that makes tables.
 
     `jobs` lists each job after those that it waits for (`chain.behind`). Raises DataError, and copies nothing, if the
     recorded results are missing or not as they were added.
@@ -66,7 +69,7 @@ def restore(kept: Path, jobs: Iterable[PlannedJob], results: Path) -> Restored:
     manifest.checked(kept)
     digests.record()  # files that a later plan would write would be newer than what they stand for
     records = {record.path: record for record in inventory.take(kept.absolute()).records}
-    done, there, left, tables = 0, 0, Counter[str](), dict[str, None]()
+    done, there, left, tables = 0, 0, dict[str, list[str]](), dict[str, None]()
     for job in jobs:
         record = records.get((kept / _place(job.record)).absolute())
         if record is None or job.stage not in KEPT - {JUDGED}:
@@ -74,12 +77,12 @@ def restore(kept: Path, jobs: Iterable[PlannedJob], results: Path) -> Restored:
         if all(Path(results, _place(name)).exists() for name in (job.result, job.record)):
             there += 1
         elif reason := _reason(job, record, kept, results):
-            left[reason] += 1
-            tables |= dict.fromkeys(_tables(job, results)) if reason == INPUTS else {}
+            left.setdefault(reason, []).append(_place(job.result))
+            tables |= dict.fromkeys(_tables(job, results)) if reason == ABSENT else {}
         else:
             _copy(record, kept, results)
             done += 1
-    return Restored(results, done, there, left, list(tables), unfinished.restore(kept, results))
+    return Restored(results, done, there, left, list(tables), unfinished.restore(kept, results), overlays)
 
 
 def _place(name: str) -> str:
@@ -95,19 +98,17 @@ def _reason(job: PlannedJob, record: StoredSidecar, kept: Path, results: Path) -
         return SETTINGS
     if not runs_same_code(record, job.stage, job.spec):
         return CODE
-    return "" if all(_same(results, record, *one) for one in record.inputs.items()) else INPUTS
-
-
-def _same(results: Path, record: StoredSidecar, name: str, expected: str) -> bool:
-    """Tell whether a file that the job read is here unchanged. Files of the project itself count as code."""
-    if not name.startswith(f"{record.named}/"):
-        return True
-    path = results / below(record, name)
-    return path.is_file() and digest(path) == expected
+    made = {name: sha for name, sha in record.inputs.items() if name.startswith(f"{record.named}/")}  # the rest is code
+    here = {results / below(record, name): sha for name, sha in made.items()}
+    if not all(path.is_file() for path in here):
+        return ABSENT
+    return "" if all(digest(path) == sha for path, sha in here.items()) else OTHER
 
 
 def _tables(job: PlannedJob, results: Path) -> Iterator[str]:
-    return (one.result for one in job.needs if one.stage == "data" and not Path(results, _place(one.result)).exists())
+    """Yield the benchmarks whose tables a job reads, and that are not here."""
+    needed = (Path(results, _place(one.result)) for one in job.needs if one.stage == "data")
+    return (table.stem for table in needed if not table.exists())
 
 
 def _copy(record: StoredSidecar, kept: Path, results: Path) -> None:

@@ -57,3 +57,12 @@ def prior_path(record: StoredSidecar) -> Path | None:
     """Return where the priors that a job read or made lie now, or None if it has none."""
     names: Sequence[str] = [*record.inputs, *record.outputs]
     return next((record.located(name) for name in names if "/priors/" in name and name.endswith(".npz")), None)
+
+
+def making(scale: str, benchmarks: Iterable[str], overlays: Sequence[Path] = ()) -> str:
+    """Return the command that makes the tables of benchmarks at a scale: with the overlays of the run, or that of the
+    scale if it has one."""
+    own = Path("config", f"{scale}.yaml")
+    given = overlays or ([own] if own.is_file() else [])
+    chosen = f"--configfile {' '.join(map(str, given))} " if given else ""
+    return f"snakemake --cores 1 {chosen}-- {' '.join(f'results/{scale}/data/{name}.npz' for name in benchmarks)}"

@@ -81,7 +81,7 @@ def _same(
     found: RecordedVerdicts, known: Mapping[tuple[str, str], JudgedClaim], refused: list[str]
 ) -> list[JudgedClaim]:
     """Return the recorded claims that are those of the run; add a line on others of the same name, and if none is."""
-    recorded = _read(found.tables, refused)
+    recorded = [one for _, one in read(found.tables, refused)]
     named = [one for one in recorded if _key(one) in known]
     same = [one for one in named if one.whole.statement == known[_key(one)].whole.statement]
     if other := [one.whole.claim for one in named if one not in same]:
@@ -92,19 +92,20 @@ def _same(
     return same
 
 
-def _read(tables: Mapping[str, Sequence[Path]], refused: list[str]) -> list[JudgedClaim]:
-    """Read the claims that were judged, by paper: a scale may be judged in pieces (`metabo.evidence.earlier`). Raises
-    DataError for a table of the newest judging that cannot be read; an earlier one is left out, with a line on it."""
+def read(tables: Mapping[str, Sequence[Path]], refused: list[str]) -> list[tuple[Path, JudgedClaim]]:
+    """Return the claims that were judged, and the table that each is read from. `tables`: of each paper, the newest
+    first, since a scale may be judged in pieces (`metabo.evidence.earlier`). Raises DataError for a table of the newest
+    judging that cannot be read; an earlier one is left out, with a line on it in `refused`."""
     found = []
     for newest, *before in tables.values():
-        read = {newest: scorecard.claims(scorecard.read([newest], REMEDY))}
+        told = {newest: scorecard.claims(scorecard.read([newest], REMEDY))}
         for table in before:
             try:
-                read[table] = scorecard.claims(scorecard.read([table], "judge its claims again"))
+                told[table] = scorecard.claims(scorecard.read([table], "judge its claims again"))
             except DataError as error:
                 refused.append(str(error))
-        chosen = earlier.read_from(read)
-        found += [one for table, claims in read.items() for one in claims if one.whole.claim in chosen[table]]
+        chosen = earlier.read_from(told)
+        found += [(table, one) for table, claims in told.items() for one in claims if one.whole.claim in chosen[table]]
     return found
 
 

@@ -64,6 +64,7 @@ def lines(claim: SheetClaim, planned: Chain, overlays: Iterable[Path], enabled: 
         *(layout.field("untestable", entry["untestable"].strip()) if "untestable" in entry else []),
         *(layout.field("ours", entry["ours"].strip()) if "ours" in entry else []),
         *_verdict(claim, Path(planned.out, "claims")),
+        *_recorded(claim),
         *layout.field("make", layout.command(overlays, f"{planned.out}/claims/{claim.paper}.csv")),
         *layout.field("figures", _figures(claim, enabled)),
     ]
@@ -127,6 +128,14 @@ def _verdict(claim: SheetClaim, folder: Path) -> list[str]:
         if gate.verdict == gates.FAILS and claim.id in gate.claims.split()
     ]
     return [*found, *layout.listed("gates", [f"fails: {text}" for text in failed] or ["none failed"])]
+
+
+def _recorded(claim: SheetClaim) -> list[str]:
+    """Return the recorded verdicts, and where they are, if there are any."""
+    from metabo.report import recorded
+
+    found = recorded.of_claim(claim.paper, claim.id)
+    return layout.listed("recorded", found) if found else []
 
 
 def _row(row: "ClaimRow") -> str:

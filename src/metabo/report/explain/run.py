@@ -39,8 +39,17 @@ def lines(
         *layout.field("split", _split(wanted.split) if wanted.split else "every one that a figure shows it on"),
         *layout.field("shown in", ", ".join(showing)),
         *layout.listed("make", [layout.command(overlays, path) for path in tables]),
+        *_recorded(tables.values()),
         *times.lines(chain.behind(tables.values())),
     ]
+
+
+def _recorded(jobs: Iterable[PlannedJob]) -> list[str]:
+    """Return where the run is recorded, if it is."""
+    from metabo.report import recorded  # it imports pandas
+
+    found = [line for job in jobs for line in recorded.of_run(job.record, job.result)]
+    return layout.listed("recorded", found) if found else []
 
 
 def _split(name: str) -> str:
