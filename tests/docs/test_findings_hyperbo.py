@@ -14,6 +14,7 @@ from tests.docs.findings import (
     LACKS,
     RECORDED,
     RUNS,
+    SHORT,
     TABLES,
     TASKS,
     TEXT,
@@ -231,6 +232,24 @@ def test_what_the_methods_with_networks_do_on_new_rows_of_pd1_mini():
     assert all((means["MIMO, UCB 1.8"][10:] >= mean[10:]).all() for mean in means.values())
 
 
+def test_correlations_of_losses_and_regret_are_those_of_the_recorded_verdicts():
+    (claim,) = [one for one in judged("HyperBO") if one.whole.claim == "C41"]
+    tests = [row for row in (*claim.parts, *claim.beside) if row.reading == claim.whole.reading]
+    assert len(tests) == 9, "three pairs on three tables"
+    assert all(f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]" in FLAT for one in tests)
+    (first,) = [row for row in claim.parts if row.said.startswith("regret against test_nll")]
+    assert first.high < 0.77 and f"{first.value:.2f} [{first.low:.2f}, {first.high:.2f}]" in " ".join(SHORT.split())
+
+
+def gates(benchmark: str) -> set[str]:
+    """Return the verdicts of the gates of the figures that compare all methods on a benchmark."""
+    held = pd.concat(pd.read_csv(path.with_name("hyperbo-gates.csv")) for path in JUDGED["hyperbo"])
+    figures = {"hyperbo_x07", "hyperbo_x08", "hyperbo_x09"}
+    found = held[held["artefact"].isin(figures) & (held["benchmark"] == benchmark)]
+    assert set(found["artefact"]) == figures
+    return set(found["verdict"])
+
+
 def test_what_the_headlines_say_of_pd1_mini():
     table = pd.concat(map(pd.read_csv, JUDGED["hyperbo"]))
     cells = table[table["artefact"].isin(["hyperbo_x07", "hyperbo_x08"]) & (table["benchmark"] == "pd1_mini")]
@@ -249,8 +268,7 @@ def test_what_the_headlines_say_of_pd1_mini():
     verdicts = {one.whole.claim: one.whole.verdict for one in judged("HyperBO")}
     open_ones = ("C01", "C02", "C03", "C25", "C26", "C33", "C34", "C35", "C36", "C38", "C80")
     assert {verdicts[claim] for claim in open_ones} == {"undecided"} and verdicts["C77"] == "holds"
-    gates = pd.read_csv(RECORDED / "claims" / "hyperbo-gates.csv")
-    assert set(gates.loc[gates["benchmark"] == "pd1_mini", "verdict"]) == {"passes"}
+    assert gates("pd1_mini") == {"passes"}
 
 
 def test_what_the_headlines_say_of_taskset():
@@ -266,8 +284,7 @@ def test_what_the_headlines_say_of_taskset():
     assert "mean speed-up of H-NLL over best alternative, at least 3 stated: 1.52" in said["C01"]
     assert "(median 4.94): 5 of 12" in said["C03"] and "(median 8.97): 7 of 12" in said["C03"]
     assert "won: 12 of 12" in said["C80"] and "won: 36 of 36, between 34 and 36" in said["C80"]
-    gates = pd.read_csv(RECORDED / "claims" / "hyperbo-gates.csv")
-    assert (gates["benchmark"] == "taskset").any() and set(gates["verdict"]) == {"passes"}
+    assert gates("taskset") == {"passes"}
     for part in (
         "on 2 of 12 tasks, H-EKL too (the better of the two on 4)",
         "0.60 and 0.70",

@@ -78,7 +78,11 @@ def test_what_a_run_made_is_kept_and_what_others_own_is_not(run, capsys):
     assert "replayed 20 runs" in said and "4 losses of priors" in said and "0 not as recorded" in said
     main(["evidence", "list"])
     said = capsys.readouterr().out
-    assert "core hours: 3.0" in said and "tiny: made by this project" in said and COMMIT[:8] in said
+    assert "core hours: 3.0" in said and f"MB, of commit {COMMIT[:8]}\n" in said
+    assert "  tiny: 2 trainings, 2 runs; made by this project\n" in said
+    adding.add(FOLDER, KEPT, trajectories=False)
+    main(["evidence", "list"])
+    assert "  tiny: 2 trainings, 2 runs (2 by record alone); made by this project\n" in capsys.readouterr().out
 
 
 def test_results_that_the_present_code_would_make_anew_are_named(run, capsys):
