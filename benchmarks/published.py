@@ -16,7 +16,7 @@ import json
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -24,10 +24,9 @@ from typing import NamedTuple
 import published_costs
 from paper_plan import PAGE, ROOT, behind, file, filled
 from published_costs import MEASURED, OTHERS, MeasuredStep, measure, predicted, settings, study
+from published_left import Planned, PublishedStep, left, numeric, unjudged, unkept
 
 from metabo.evidence.manifest import NAME
-from metabo.papers.engine.claims import sheet
-from metabo.papers.engine.claims.evidence import SYNTHETIC
 from metabo.plan import catalogue, registry, typical
 from metabo.plan.artefact import Artefact
 from metabo.plan.sections.config import Config
@@ -35,37 +34,14 @@ from metabo.plan.yaml_files import read_yaml
 from metabo.records.checksums import read_sidecar
 from metabo.records.files import write_text
 from metabo.records.spent import core_seconds
-from metabo.report import recorded
 
 STEPS = ROOT / "workflow" / "published.yaml"
 PLAN = Path(__file__).with_name("published_plan.csv")
 RECORDED = ROOT / "evidence" / "published"
 BEGIN, END = "<!-- published: written by benchmarks/published.py -->", "<!-- published: end -->"
 UNKEPT = "<!-- not kept: written by benchmarks/published.py -->", "<!-- not kept: end -->"
-KINDS = {"bo": "tables of runs", "priors": "priors"}
 OFF = 1.5
 """The factor between predicted and used beyond which a row is marked."""
-
-
-class PublishedStep(NamedTuple):
-    """A step: what it decides, and its artefacts."""
-
-    name: str
-    decides: str
-    artefacts: Sequence[str]
-
-
-class Planned(NamedTuple):
-    """A job: the step that needs it first, its rule, benchmark and method (or study, or paper), its record below the
-    folder of the run, and what it should cost: seconds of a core, bytes of what evidence keeps."""
-
-    step: str
-    rule: str
-    benchmark: str
-    method: str
-    record: str
-    seconds: float
-    size: float
 
 
 def steps() -> list[PublishedStep]:
@@ -192,7 +168,7 @@ def _line(benchmark: str, method: str, row: MethodHours, results: Path | None) -
 def by_step(results: Path | None) -> list[str]:
     """Return the steps in Markdown, with what each should cost; with `results`, what is left of it too, and which
     claims are not judged yet that need it. Figures do not count: they are made again from what is kept."""
-    jobs, waiting = read_plan(), unjudged() if results else {}
+    jobs, waiting = read_plan(), unjudged(steps(), settings()) if results else {}
     more = " done | hours left | claims that wait for it |" if results else ""
     lines = [
         f"| step | it decides | jobs | core hours | MB |{more}",
@@ -208,62 +184,6 @@ def by_step(results: Path | None) -> list[str]:
             line += f" {' '.join(waiting[step.name])} |"
         lines.append(line)
     return lines
-
-
-def unjudged() -> dict[str, list[str]]:
-    """Return, by step, the claims without a recorded verdict whose primary cell needs an artefact of the step."""
-    entries = catalogue.load(ROOT)
-    names = {(one.id, one.benchmark or SYNTHETIC): one.name for one in catalogue.artefacts(settings(), entries)}
-    judged = {(one.claim.whole.paper, one.claim.whole.claim) for one in recorded.claims(ROOT / "evidence")}
-    found: dict[str, list[str]] = {}
-    for step in steps():
-        own = set(step.artefacts)
-        found[step.name] = [
-            claim.id
-            for paper in sheet.papers()
-            for claim in sheet.load(paper)
-            if (paper, claim.id) not in judged
-            and claim.primary is not None
-            and any(
-                names.get((test.artefact, on)) in own
-                for test in claim.tests
-                if not test.beside
-                for on in set(sheet.benchmarks_of(test, entries)) & set(claim.primary.benchmarks)
-            )
-        ]
-    return found
-
-
-def unkept(results: Path) -> list[str]:
-    """Return, in Markdown, the runs and priors of which only the record is there, and what they took."""
-    groups: defaultdict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
-    whole: Counter[tuple[str, str, str]] = Counter()
-    for job in read_plan():
-        kind, _, _ = job.record.partition("/")
-        if kind not in KINDS or not (results / job.record).is_file():
-            continue
-        place = (KINDS[kind], job.benchmark, Path(job.record).parent.name)
-        whole[place] += 1
-        made = read_sidecar(results / job.record)
-        if not all(results.joinpath(*Path(name).parts[2:]).is_file() for name in made["outputs"]):
-            groups[place][Path(job.record).stem] = core_seconds(made) / 3600
-    lines = ["| what | benchmark | split | of | core hours |", "|---|---|---|---|---:|"]
-    for place, hours in sorted(groups.items()):
-        named = (
-            f"all {whole[place]}" if len(hours) == whole[place] else ", ".join(f"`{name}`" for name in sorted(hours))
-        )
-        lines.append(f"| {' | '.join(place)} | {named} | {sum(hours.values()):.2f} |")
-    return lines
-
-
-def numeric(step: PublishedStep, jobs: Iterable[Planned]) -> list[Planned]:
-    """Return the jobs of a step but for its figures."""
-    return [job for job in jobs if job.step == step.name and job.rule != "notebook"]
-
-
-def left(jobs: Iterable[Planned], results: Path) -> list[Planned]:
-    """Return the jobs without a record."""
-    return [job for job in jobs if not (results / job.record).is_file()]
 
 
 def run(until: str, only: str | None, cores: int) -> int:
@@ -311,7 +231,7 @@ def main() -> None:
     elif args.action == "document":
         lines = [*by_step(args.results), "", *table(args.results)]
         text = filled(PAGE.read_text(), lines, BEGIN, END)
-        write_text(PAGE, filled(text, unkept(args.results), *UNKEPT) if args.results else text)
+        write_text(PAGE, filled(text, unkept(read_plan(), args.results), *UNKEPT) if args.results else text)
     elif args.action == "steps":
         for step in steps():
             own = numeric(step, read_plan())

@@ -77,7 +77,7 @@ def test_what_is_left_of_a_step_and_which_claims_wait_for_it():
     lines = {
         line.split(" | ")[0][2:]: line.strip("|").split(" | ") for line in published.by_step(published.RECORDED)[2:]
     }
-    waiting = published.unjudged()
+    waiting = published.unjudged(published.steps(), published.settings())
     for step in published.steps():
         own = [job for job in jobs if job.step == step.name and job.rule != "notebook"]
         absent = [job for job in own if not (published.RECORDED / job.record).is_file()]
@@ -178,20 +178,21 @@ def test_the_page_has_the_plan_and_what_is_left_of_it():
     text = (ROOT / "docs" / "paper-scale.md").read_text()
     lines = [*published.by_step(published.RECORDED), "", *published.table(published.RECORDED)]
     assert published.filled(text, lines, published.BEGIN, published.END) == text
-    assert published.filled(text, published.unkept(published.RECORDED), *published.UNKEPT) == text
+    assert (
+        published.filled(text, published.unkept(published.read_plan(), published.RECORDED), *published.UNKEPT) == text
+    )
 
 
-def test_what_is_not_kept_is_what_the_folder_lacks(tmp_path, monkeypatch):
+def test_what_is_not_kept_is_what_the_folder_lacks(tmp_path):
     plan = [published.Planned("one", "run_bo", "tiny", name, f"bo/tiny/all/{name}-ei.json", 1.0, 1.0) for name in "ab"]
-    monkeypatch.setattr(published, "read_plan", lambda: plan)
     for job in plan:
         path = tmp_path / job.record
         path.parent.mkdir(parents=True, exist_ok=True)
         table = f"results/published/{path.with_suffix('.parquet').relative_to(tmp_path)}"
         path.write_text(json.dumps({"outputs": {table: "0"}, "cpu_s": 1800.0, "wall_s": 1800.0, "threads": 1}))
-    assert published.unkept(tmp_path)[2:] == ["| tables of runs | tiny | all | all 2 | 1.00 |"]
+    assert published.unkept(plan, tmp_path)[2:] == ["| tables of runs | tiny | all | all 2 | 1.00 |"]
     (tmp_path / "bo/tiny/all/a-ei.parquet").write_text("")
-    assert published.unkept(tmp_path)[2:] == ["| tables of runs | tiny | all | `b-ei` | 0.50 |"]
+    assert published.unkept(plan, tmp_path)[2:] == ["| tables of runs | tiny | all | `b-ei` | 0.50 |"]
 
 
 def test_what_is_measured_are_methods_and_splits_that_there_are():
