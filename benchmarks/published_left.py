@@ -1,4 +1,4 @@
-"""The scale `published`: what is left of its steps, which claims wait for them, and what is not kept of what is done."""
+"""The scale `published`: what is left of its steps, which claims wait for them, and what of the rest is not kept."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
