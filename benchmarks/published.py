@@ -1,6 +1,6 @@
 """The scale `published`: its steps in their order, what they should cost, and what they have cost.
 
-    python benchmarks/published.py steps [RESULTS]           # the commands, and the core hours that are left of each
+    python benchmarks/published.py steps                     # the commands, and the core hours that are left of each
     python benchmarks/published.py run --cores 2             # runs them (--until STEP: up to it; --only STEP: it alone)
     python benchmarks/published.py used evidence/published   # predicted and used by method; of results/published too
 
@@ -258,15 +258,21 @@ def _parsed() -> Namespace:
         type=Path,
         help="what is done is looked up there, e.g. in results/published or evidence/published",
     )
-    parser.add_argument("--until", choices=names, default=names[-1], help="run: the last step (default: all)")
-    parser.add_argument("--only", choices=names, help="run: this step alone")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--until", choices=names, help="run: the last step (default: all)")
+    which.add_argument("--only", choices=names, help="run: this step alone")
     parser.add_argument("--cores", type=int, default=2, help="run: cores of this machine (2)")
     parser.add_argument("--again", action="store_true", help="plan: replace the prediction that runs are compared with")
     args = parser.parse_args()
     if args.again and args.action != "plan":
         parser.error("--again belongs to `plan`")
-    if args.results and not args.results.is_dir():
-        parser.error(f"{args.results}: no such folder; name results/published or evidence/published")
+    if (args.until or args.only) and args.action != "run":
+        parser.error("--until and --only belong to `run`")
+    if args.results and not any((args.results / kind).is_dir() for kind in ("bo", "priors", "studies")):
+        parser.error(f"{args.results}: has no results of a run; name results/published or evidence/published")
+    if args.action in ("steps", "document") and args.results is None and RECORDED.is_dir():
+        args.results = RECORDED
+    args.until = args.until or names[-1]
     return args
 
 

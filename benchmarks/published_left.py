@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from paper_plan import ROOT
 
+from metabo.errors import DataError
 from metabo.papers.engine.claims import sheet
 from metabo.papers.engine.claims.evidence import SYNTHETIC
 from metabo.plan import catalogue
@@ -15,7 +16,7 @@ from metabo.records.checksums import read_sidecar
 from metabo.records.spent import core_seconds
 from metabo.report import recorded
 
-KINDS = {"bo": "tables of runs", "priors": "priors"}
+KINDS = {"bo": "tables of runs", "priors": "priors", "studies": "tables of studies"}
 
 
 class PublishedStep(NamedTuple):
@@ -53,7 +54,10 @@ def unjudged(steps: Iterable[PublishedStep], given: Config) -> dict[str, list[st
     """Return, by step, the claims without a recorded verdict whose primary cell needs an artefact of the step."""
     entries = catalogue.load(ROOT)
     names = {(one.id, one.benchmark or SYNTHETIC): one.name for one in catalogue.artefacts(given, entries)}
-    judged = {(one.claim.whole.paper, one.claim.whole.claim) for one in recorded.claims(ROOT / "evidence")}
+    read = recorded.claims(ROOT / "evidence", project=ROOT)
+    if read.refused:
+        raise DataError(*read.refused)
+    judged = {(one.claim.whole.paper, one.claim.whole.claim) for one in read.held}
     found: dict[str, list[str]] = {}
     for step in steps:
         own = set(step.artefacts)
@@ -74,19 +78,19 @@ def unjudged(steps: Iterable[PublishedStep], given: Config) -> dict[str, list[st
 
 
 def unkept(jobs: Iterable[Planned], results: Path) -> list[str]:
-    """Return, in Markdown, the runs and priors of which only the record is there, and what they took."""
+    """Return, in Markdown, the runs, priors and studies of which only the record is there, and what they took."""
     groups: defaultdict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
     whole: Counter[tuple[str, str, str]] = Counter()
     for job in jobs:
         kind, _, _ = job.record.partition("/")
         if kind not in KINDS or not (results / job.record).is_file():
             continue
-        place = (KINDS[kind], job.benchmark, Path(job.record).parent.name)
+        place = (KINDS[kind], job.benchmark or "-", Path(job.record).parent.name if job.benchmark else "-")
         whole[place] += 1
         made = read_sidecar(results / job.record)
         if not all(results.joinpath(*Path(name).parts[2:]).is_file() for name in made["outputs"]):
             groups[place][Path(job.record).stem] = core_seconds(made) / 3600
-    lines = ["| what | benchmark | split | of | core hours |", "|---|---|---|---|---:|"]
+    lines = ["| what | benchmark | split | which | core hours |", "|---|---|---|---|---:|"]
     for place, hours in sorted(groups.items()):
         named = (
             f"all {whole[place]}" if len(hours) == whole[place] else ", ".join(f"`{name}`" for name in sorted(hours))

@@ -1,6 +1,7 @@
 """The plan of the scale `published` covers it, grows with what jobs do, and stands beside what they have used."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -88,11 +89,29 @@ def test_what_is_left_of_a_step_and_which_claims_wait_for_it():
     assert "C04" in waiting["hpob_mini"] and "B1" in waiting["cmbo"] and "C22" not in waiting["studies"]
 
 
-def test_a_folder_that_is_not_there_is_no_folder_without_results(monkeypatch, capsys):
-    monkeypatch.setattr(published.sys, "argv", ["published.py", "used", "nosuch"])
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["used", "nosuch"], "nosuch: has no results of a run; name results/published or evidence/published"),
+        (["steps", str(published.RECORDED.parent)], "evidence: has no results of a run; name"),
+        (["steps", "--only", "mphd"], "--until and --only belong to `run`"),
+        (["run", "--until", "mphd", "--only", "mphd"], "not allowed with argument"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(given, message, monkeypatch, capsys):
+    monkeypatch.setattr(published.sys, "argv", ["published.py", *given])
     with pytest.raises(SystemExit, match="2"):
         published.main()
-    assert "nosuch: no such folder; name results/published" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
+
+
+def test_the_steps_are_those_left_of_what_is_recorded(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(published.sys, "argv", ["published.py", "steps"])
+    published.main()
+    said = capsys.readouterr().out
+    assert re.search(r"# mphd, \d+ of 149 jobs and \d\.\d core hours left: ", said)
+    assert "published.py run --only mphd --cores 2" in said
 
 
 def test_every_job_of_the_scale_is_planned_once(given):

@@ -45,7 +45,7 @@ def row(name: str, text: str = TEXT) -> list[str]:
 
 
 JUDGED = earlier.tables(RECORDED)
-ENTRIES = catalogue.load()
+ENTRIES = catalogue.load(ROOT)
 
 
 @cache

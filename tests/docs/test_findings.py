@@ -57,9 +57,19 @@ def test_each_judged_claim_stands_once_on_its_papers_page_and_under_its_verdict(
 def test_a_paper_has_one_page_and_its_intervals_are_those_of_the_details(name):
     own, behind = page(name), " ".join(DETAILS[name].split())
     prose = " ".join(line for line in own.splitlines() if not line.startswith("|")).split()  # its table: see below
-    assert len(prose) < 900
-    intervals = re.findall(r"(-?\d[\d.]* \[-?[\d.]+, -?[\d.]+\])", " ".join(prose))
+    assert len(prose) <= 900
+    said = " ".join(prose)
+    intervals = re.findall(r"(-?\d[\d.]* \[-?[\d.]+, -?[\d.]+\](?: above| below)?)", said)
     assert intervals and [interval for interval in intervals if interval not in behind] == []
+    numbers = re.findall(r"\b\d+\.\d+|\b\d+(?:,\d+)? of \d+|\b\d+(?:,\d+)? (?:%|runs)", said)
+    assert numbers and [one for one in numbers if one not in behind] == []
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_how_many_claims_are_not_judged(name):
+    waiting = len(sheet.load(PAPERS[name])) - len(judged(name))
+    said = re.findall(r"\bThe other (\d+)\b", page(name))
+    assert said == ([str(waiting)] if waiting > 1 else [])
 
 
 @pytest.mark.parametrize(

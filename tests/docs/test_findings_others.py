@@ -88,4 +88,4 @@ def test_the_number_of_clusters_on_the_control():
     few, more = noisy.filter(regex="_[12]$"), noisy.filter(regex="_[3-6]$")
     assert f"in at most {few.max()} % of the runs" in FLAT and f"in {more.min()} to {more.max()} % with three" in FLAT
     counts = " ".join(said for path in JUDGED["cmbo"] for said in pd.read_csv(path).query("claim == 'B19'")["said"])
-    assert "= 888 runs" in counts and "= 1480 runs" in counts and "(888), not for all five splits (1,480)" in FLAT
+    assert "= 888 runs" in counts and "= 1480 runs" in counts and "(888 runs), not for all five splits (1,480)" in FLAT

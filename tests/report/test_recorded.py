@@ -1,15 +1,20 @@
 """Recorded verdicts in words: counted as the report takes them, each with the table that has its row."""
 
 import csv
+import json
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from metabo.cli import main
 from metabo.errors import DataError
+from metabo.evidence import manifest
+from metabo.records.files import digest
 from metabo.report import recorded
 from metabo.report.explain import names
+from tests.evidence.conftest import resealed
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,8 +46,10 @@ def test_all_papers_are_listed_and_an_unknown_one_is_not():
     found = recorded.lines(Path("evidence"))
     assert [line.split()[0] for line in found if not line.startswith(" ")] == ["cmbo", "hegpucb", "hyperbo", "mphd"]
     with pytest.raises(DataError, match=r"'hyperb' is no paper\. Did you mean 'hyperbo'\? Papers: cmbo, "):
-        recorded.lines(Path("evidence"), "hyperb")
-    assert recorded.lines(Path("nowhere"))[0].startswith("nowhere: no recorded verdicts")
+        recorded.lines(Path("evidence"), ["hyperb"])
+    assert recorded.lines(Path("nowhere")) == [
+        "nowhere: has no verdicts; `metabo evidence list --to nowhere` shows what is kept"
+    ]
 
 
 def test_a_reading_that_came_later_counts(capsys):
@@ -59,6 +66,76 @@ def test_damaged_records_are_named(tmp_path):
         recorded.lines(tmp_path / "evidence")
     (said,) = recorded.of_claim("hyperbo", "C22", tmp_path / "evidence")
     assert "manifest.json" in said
+
+
+def copied(folder: Path) -> Path:
+    """Return a copy of the recorded verdicts as a folder of recorded results of its own."""
+    kept = folder / "evidence/published"
+    shutil.copytree("evidence/published/claims", kept / "claims")
+    whole = manifest.read(Path("evidence/published"))
+    relisted(kept, whole)
+    return kept
+
+
+def relisted(kept: Path, whole: manifest.Manifest) -> None:
+    files = [path for path in kept.rglob("*") if path.is_file() and path.name != manifest.NAME]
+    listed = {
+        path.relative_to(kept).as_posix(): {"bytes": path.stat().st_size, "sha256": digest(path)} for path in files
+    }
+    manifest.write(kept, {**whole, "files": listed})
+
+
+def changed(kept: Path, table: Path) -> None:
+    """Bring record and manifest up to date with a changed table of verdicts, as if it had been made so."""
+    own = table.with_suffix(".json")
+    outputs = json.loads(own.read_text())["outputs"]
+    resealed(own, outputs={name: digest(table) if name.endswith("/hyperbo.csv") else outputs[name] for name in outputs})
+    relisted(kept, manifest.read(kept))
+
+
+def test_what_is_not_read_is_said(tmp_path):
+    """A table of an older schema is no absence of verdicts."""
+    kept = copied(tmp_path)
+    before = recorded.claims(kept.parent, ["hyperbo"])
+    assert len(before.held) == 32 and before.refused == []
+    (table,) = (kept / "claims/earlier").glob("hyperbo-*/hyperbo.csv")
+    pd.read_csv(table, dtype=str, keep_default_na=False).drop(columns="said").to_csv(table, index=False)
+    changed(kept, table)
+    *_, last = found = recorded.lines(kept.parent, ["hyperbo"])
+    assert last.startswith(f"not read: {table}: no column said") and "20 of 87" in found[0]
+    assert any("no column said" in line for line in recorded.of_claim("hyperbo", "C22", kept.parent))
+
+
+def test_a_claim_that_was_worded_anew_is_named(tmp_path):
+    kept = copied(tmp_path)
+    table = kept / "claims/hyperbo.csv"
+    table.write_text(table.read_text().replace("With fewer functions than points", "With as many functions as points"))
+    changed(kept, table)
+    found = recorded.claims(kept.parent, ["hyperbo"])
+    assert found.refused == [f"{table}: C14 says something else than the claim of this version"]
+    assert "C14" not in {one.claim.whole.claim for one in found.held} and len(found.held) == 31
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["claims", "--to", "nosuch"], "nosuch: there is no such folder; recorded results are in evidence"),
+        (["list", "--to", "nosuch"], "nosuch: there is no such folder; recorded results are in evidence"),
+        (["add"], "metabo evidence add: name the results of one run, e.g. results/laptop"),
+        (
+            ["add", "--artefacts", "a", "b", "results/x"],
+            "put the folder first: metabo evidence add results/x --artefacts a b",
+        ),
+        (
+            ["restore", "--configfile", "config/published.yaml", "results/published"],
+            "put the folder first: metabo evidence restore results/published --configfile config/published.yaml",
+        ),
+    ],
+)
+def test_what_is_not_named_or_not_there_is_said(given, message, capsys):
+    with pytest.raises(SystemExit, match="1"):
+        main(["evidence", *given])
+    assert capsys.readouterr().err.rstrip().endswith(message)
 
 
 def test_a_claim_and_a_run_are_explained_with_what_is_recorded():

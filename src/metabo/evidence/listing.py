@@ -50,7 +50,7 @@ def _jobs(records: Iterable[StoredSidecar], benchmark: str) -> str:
         own = [one for one in of if stage_of(one) == stage]
         bare = sum(not all(one.located(name).is_file() for name in one.outputs) for one in own)
         found += [several(len(own), what) + (f" ({bare} by record alone)" if bare else "")] * bool(own)
-    return ", ".join(found) or "no training and no run"
+    return ", ".join(found) or "source of outcomes alone"
 
 
 def _old(records: Sequence[StoredSidecar]) -> list[str]:

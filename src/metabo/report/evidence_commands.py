@@ -6,6 +6,8 @@ from pathlib import Path
 from metabo.errors import ConfigError, DataError
 from metabo.tuner.commands import command
 
+KEPT = Path("evidence")
+
 # What a command needs it imports itself: the command line starts without it.
 
 
@@ -26,7 +28,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     _results(listing, "recorded results, of all scales or of one (default: --to)")
     _folder(listing)
     claims = command(actions, "claims", "list the recorded verdicts, each with the table that it is read from")
-    claims.add_argument("paper", nargs="?", default="", help="e.g. hyperbo (default: all)")
+    claims.add_argument("papers", nargs="*", help="e.g. hyperbo (default: all)")
     _folder(claims)
     restoring = command(actions, "restore", "bring results back to where jobs make them, so that a run goes on")
     _results(restoring, "where the run has its results, e.g. results/published")
@@ -39,7 +41,7 @@ def _results(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def _folder(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to", type=Path, default=Path("evidence"), help="folder of all recorded results (evidence)")
+    parser.add_argument("--to", type=Path, default=KEPT, help="folder of all recorded results (evidence)")
 
 
 def run(args: argparse.Namespace) -> list[str]:
@@ -50,9 +52,10 @@ def run(args: argparse.Namespace) -> list[str]:
         require_clone("evidence claims")
         from metabo.report import recorded
 
-        return recorded.lines(args.to, args.paper)
+        _require_folder(args.to)
+        return recorded.lines(args.to, args.papers)
     if args.results is None:
-        raise DataError(f"metabo evidence {args.action}: name the results of one run, e.g. results/laptop")
+        raise DataError(f"metabo evidence {args.action}: {_unnamed(args)}")
     return _restore(args.to, args.results, args.configfile) if args.action == "restore" else _add(args)
 
 
@@ -65,11 +68,28 @@ def require_clone(name: str) -> None:
         )
 
 
+def _unnamed(args: argparse.Namespace) -> str:
+    """Say why no results are named: an option that takes several names takes the folder behind it too."""
+    for option in ("artefacts", "configfile"):
+        if taken := getattr(args, option, []):
+            *rest, last = map(str, taken)
+            return (
+                f"--{option} took all names behind it; put the folder first: metabo evidence {args.action} {last} "
+                f"--{option} {' '.join(rest) or '...'}"
+            )
+    return "name the results of one run, e.g. results/laptop"
+
+
+def _require_folder(folder: Path) -> None:
+    """Raise DataError if a folder was named that is not there."""
+    if folder != KEPT and not folder.is_dir():
+        raise DataError(f"{folder}: there is no such folder; recorded results are in {KEPT}")
+
+
 def _list(args: argparse.Namespace) -> list[str]:
     from metabo.evidence import listing
 
-    if args.results and not args.results.is_dir():
-        raise DataError(f"{args.results}: there is no such folder; recorded results are in {args.to}")
+    _require_folder(args.results or args.to)
     return listing.lines(args.results or args.to)
 
 

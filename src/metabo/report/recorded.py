@@ -1,7 +1,7 @@
 """Recorded verdicts and runs in words: each claim as the report takes it, with the table that it is read from."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,8 +12,8 @@ from metabo.plan import catalogue
 from metabo.report import rungs
 from metabo.report.scorecard import VERDICTS, JudgedClaim, ours
 
-ROOT = Path("evidence")
-"""Where recorded results lie, below the folder with the Snakefile."""
+ROOT, HERE = Path("evidence"), Path()
+"""Where recorded results lie, below the folder with the Snakefile, and that folder."""
 HEADLINE = "*"
 PLURAL = {"holds": "hold"}
 
@@ -26,50 +26,68 @@ class RecordedClaim(NamedTuple):
     claim: JudgedClaim
 
 
-def claims(root: Path = ROOT, papers: Iterable[str] = ()) -> Iterator[RecordedClaim]:
-    """Yield the recorded claims of the given papers (none: of all), by scale and paper, in the order of the sheets.
-    A claim whose sentence is not that of its sheet any more is left out, as in the report.
+class RecordedClaims(NamedTuple):
+    """The recorded claims by scale and paper, in the order of the sheets, and a line on each that is not read: its
+    table is damaged, or its sentence is not that of its sheet any more."""
+
+    held: list[RecordedClaim]
+    refused: list[str]
+
+
+def claims(root: Path = ROOT, papers: Collection[str] = (), project: Path = HERE) -> RecordedClaims:
+    """Read the recorded claims of the given papers (none: of all), as the report takes them. `project`: the folder with
+    the Snakefile.
 
     Raises DataError for recorded results that are not as they were added.
     """
-    found, entries = recorded.verdicts(root), catalogue.load()
+    found, entries = recorded.verdicts(root), catalogue.load(project)
     if found.refused:
         raise DataError(*found.refused)
-    wanted = set(papers)
+    made = RecordedClaims([], [])
     for one in found.folders:
         for paper, tables in one.tables.items():
-            if wanted and paper not in wanted:
+            if papers and paper not in papers:
                 continue
-            now = {claim.id: claim for claim in sheet.load(paper)}
-            judged = {claim.whole.claim: (table, claim) for table, claim in rungs.read({paper: tables}, [])}
-            for name, own in now.items():
-                if name in judged and judged[name][1].whole.statement == own.statement:
-                    table, claim = judged[name]
-                    yield RecordedClaim(one.folder.name, table, rungs.as_read_now(claim, own, entries))
+            judged = {claim.whole.claim: (table, claim) for table, claim in rungs.read({paper: tables}, made.refused)}
+            for own in sheet.load(paper):
+                table, claim = judged.get(own.id, (None, None))
+                if table is None or claim is None:
+                    continue
+                if claim.whole.statement != own.statement:
+                    made.refused.append(f"{table}: {own.id} says something else than the claim of this version")
+                    continue
+                made.held.append(RecordedClaim(one.folder.name, table, rungs.as_read_now(claim, own, entries)))
+    return made
 
 
-def lines(root: Path, paper: str = "") -> list[str]:
-    """Return a line for each recorded claim, of one paper or of all: headlines with a star, the verdict with its cause,
-    our number, and the table with the row; below each paper the counts. Raises ConfigError for an unknown paper."""
-    if paper and paper not in sheet.papers():
-        raise DataError(f"'{paper}' is no paper.{nearest(paper, sheet.papers())} Papers: {', '.join(sheet.papers())}")
-    out, held = [], list(claims(root, [paper] if paper else []))
-    for scale, name in dict.fromkeys((one.scale, one.claim.whole.paper) for one in held):
-        own = [one for one in held if (one.scale, one.claim.whole.paper) == (scale, name)]
+def lines(root: Path, papers: Collection[str] = ()) -> list[str]:
+    """Return a line for each recorded claim of the given papers (none: of all): headlines with a star, the verdict with
+    its cause, our number, and the table with the row; above each paper the counts, and last what is not read. Raises
+    DataError for an unknown paper."""
+    for paper in papers:
+        if paper not in sheet.papers():
+            known = ", ".join(sheet.papers())
+            raise DataError(f"'{paper}' is no paper.{nearest(paper, sheet.papers())} Papers: {known}")
+    out, found = [], claims(root, papers)
+    for scale, name in dict.fromkeys((one.scale, one.claim.whole.paper) for one in found.held):
+        own = [one for one in found.held if (one.scale, one.claim.whole.paper) == (scale, name)]
         counts = Counter(one.claim.whole.verdict for one in own)
         counted = ", ".join(f"{counts[verdict]} {PLURAL.get(verdict, verdict)}" for verdict in VERDICTS)
         out.append(f"{name} at scale {scale}: {len(own)} of {len(sheet.load(name))} claims are judged: {counted}")
         out += [f"  {line}" for line in _columns([_row(one) for one in own])]
-    return out or [f"{root}: no recorded verdicts; `metabo evidence list` shows what is kept"]
+    out += [f"not read: {why}" for why in found.refused]
+    return out or [f"{root}: has no verdicts; `metabo evidence list --to {root}` shows what is kept"]
 
 
 def of_claim(paper: str, name: str, root: Path = ROOT) -> list[str]:
     """Return what is recorded of a claim, a text for each scale; the line that says why it cannot be read, if so."""
     try:
-        held = [one for one in claims(root, [paper]) if one.claim.whole.claim == name]
+        found = claims(root, [paper])
     except DataError as error:
         return [str(error)]
-    return [f"{one.scale}: {_verdict(one.claim)}{_number(one.claim)} ({one.table})" for one in held]
+    held = [one for one in found.held if one.claim.whole.claim == name]
+    said = [f"{one.scale}: {_verdict(one.claim)}{_number(one.claim)} ({one.table})" for one in held]
+    return said + [f"not read: {why}" for why in found.refused]
 
 
 def of_run(record: str, result: str, root: Path = ROOT) -> list[str]:

@@ -34,6 +34,7 @@ UNLOCKED = 5
 """How often a claim is computed without the folder's lock. If others change the trials in the meantime each time, it is
 then computed with the lock held."""
 
+RELEASE = "give running trials up with metabo release, "
 MOST = 10_000
 """The most suggestions at once: most methods hold their covariance in memory (800 MB), and the default method makes
 them one after another."""
@@ -235,17 +236,21 @@ def _require_inside(folder: Path, study: str, before: Description, goal: Descrip
         moved = store.read_trials(folder, study, space)
     except DataError as error:
         said = str(error).splitlines()[0].partition("; ")[0]
-        only_running = _ended_inside(there, store.trials_path(folder, study), space)
-        free = "give running trials up with metabo release, " if only_running else ""
+        free = RELEASE * _ended_inside(there, store.trials_path(folder, study), space)
         raise ConfigError(f"{goal.where}: {said}; widen the space, {free}or choose another folder") from error
-    for one, other in zip(there, moved, strict=True):
-        for name, value in one["parameters"].items():
-            if (type(value), value) != (type(other["parameters"][name]), other["parameters"][name]):
-                raise ConfigError(
-                    f"{goal.where}: parameter '{name}' of trial {one['number']} of study '{study}' is "
-                    f"{json.dumps(value)} and would be {json.dumps(other['parameters'][name])}; write its values as "
-                    "they were, or choose another folder"
-                )
+    changed = [
+        (one, name, value, other["parameters"][name])
+        for one, other in zip(there, moved, strict=True)
+        for name, value in one["parameters"].items()
+        if (type(value), value) != (type(other["parameters"][name]), other["parameters"][name])
+    ]
+    if changed:
+        one, name, value, now = changed[0]
+        free = RELEASE * all(other["state"] == "running" for other, *_ in changed)
+        raise ConfigError(
+            f"{goal.where}: parameter '{name}' of trial {one['number']} of study '{study}' is {json.dumps(value)} and "
+            f"would be {json.dumps(now)}; write its values as they were, {free}or choose another folder"
+        )
 
 
 def _ended_inside(trials: list[StudyTrial], path: Path, space: Description) -> bool:
