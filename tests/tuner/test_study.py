@@ -14,8 +14,9 @@ from metabo.errors import ConfigError, DataError
 from metabo.tuner import store, study
 from metabo.tuner.asking import Suggestion
 from metabo.tuner.blend import past as blend
-from metabo.tuner.ledger import Ledger
+from metabo.tuner.ledger import Ledger, claim_of
 from metabo.tuner.study import Study, pretrain
+from metabo.tuner.trials import claimed
 from tests.tuner.conftest import HEADER, SPACE, rows, unseal, write
 
 GOOD = {"learning_rate": 0.01, "layers": 3, "batch": 32, "optimiser": "adam"}
@@ -208,10 +209,27 @@ def test_choices_that_would_turn_a_trial_into_another_one_are_refused(folder, fi
     other.write_text(SPACE.replace("ordinal, choices: [16, 32, 64]", f"{kind}, choices: {choices}"))
     table = tmp_path / "other.csv"
     table.write_text(files[0].read_text().replace(",16,", ",32,"))
-    with pytest.raises(ConfigError, match=r"or choose another folder$") as error:
+    with pytest.raises(ConfigError, match=r"choose another folder$") as error:
         pretrain([table], [other], folder, method="stboh")
     assert "metabo release" not in str(error.value), "an outcome would be lost"
     assert Study(folder).trials == study.trials
+
+
+def test_a_choice_that_would_turn_a_running_trial_into_another_one_can_be_made_after_its_release(
+    folder, files, tmp_path
+):
+    running = claimed(0, [GOOD | {"batch": 16}], claim_of())
+    store.write_trials(folder, "study", running, Study(folder).description)
+    other = tmp_path / "other.yaml"
+    other.write_text(SPACE.replace("choices: [16, 32, 64]", "choices: [16.5, 32, 64]"))
+    table = tmp_path / "other.csv"
+    table.write_text(files[0].read_text().replace(",16,", ",32,"))
+    with pytest.raises(ConfigError, match=r"give running trials up with metabo release, or choose another folder$"):
+        pretrain([table], [other], folder, method="stboh")
+    assert [one["state"] for one in Study(folder).trials] == ["running"]
+    Study(folder).release()
+    pretrain([table], [other], folder, method="stboh")
+    assert Study(folder).trials == []
 
 
 class TestScaleLog:
