@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +15,7 @@ from metabo.evidence import manifest
 from metabo.records.files import digest
 from metabo.report import recorded
 from metabo.report.explain import names
+from metabo.report.scorecard import VERDICTS
 from tests.evidence.conftest import resealed
 
 ROOT = Path(__file__).parents[2]
@@ -31,15 +33,18 @@ def rows(line: str) -> list[str]:
 def test_each_claim_has_a_line_with_the_table_of_its_verdict(capsys):
     main(["evidence", "claims", "cmbo"])
     head, *lines = capsys.readouterr().out.splitlines()
-    assert head.startswith(
-        "cmbo at scale published: 14 of 28 claims are judged: 5 hold, 3 contradicted, 2 undecided, 4 not"
+    counted = Counter(line.split("  ")[2].strip().partition(" (")[0] for line in lines)
+    holds, *others = (counted[verdict] for verdict in VERDICTS)
+    assert head == (
+        f"cmbo at scale published: {len(lines)} of 28 claims are judged: {holds} hold, "
+        "{} contradicted, {} undecided, {} not testable".format(*others)
     )
     for line in lines:
         name, table = rows(line)[0].rstrip("*"), rows(line)[-1]
         with open(table, newline="") as stream:
             (whole,) = [row for row in csv.DictReader(stream) if (row["claim"], row["role"]) == (name, "claim")]
         assert f" {whole['verdict']} " in line and (whole["headline"] == "1") == rows(line)[0].endswith("*")
-    assert len(lines) == 14
+    assert len(lines) >= 14
 
 
 def test_all_papers_are_listed_and_an_unknown_one_is_not():
@@ -97,23 +102,25 @@ def test_what_is_not_read_is_said(tmp_path):
     """A table of an older schema is no absence of verdicts."""
     kept = copied(tmp_path)
     before = recorded.claims(kept.parent, ["hyperbo"])
-    assert len(before.held) == 32 and before.refused == []
-    (table,) = (kept / "claims/earlier").glob("hyperbo-*/hyperbo.csv")
+    assert len(before.held) >= 32 and before.refused == []
+    table = next(one.table for one in before.held if "earlier" in one.table.parts)
+    lost = [one.claim.whole.claim for one in before.held if one.table == table]
     pd.read_csv(table, dtype=str, keep_default_na=False).drop(columns="said").to_csv(table, index=False)
     changed(kept, table)
     *_, last = found = recorded.lines(kept.parent, ["hyperbo"])
-    assert last.startswith(f"not read: {table}: no column said") and "20 of 87" in found[0]
-    assert any("no column said" in line for line in recorded.of_claim("hyperbo", "C22", kept.parent))
+    assert last.startswith(f"not read: {table}: no column said") and f"{len(before.held) - len(lost)} of 87" in found[0]
+    assert any("no column said" in line for line in recorded.of_claim("hyperbo", lost[0], kept.parent))
 
 
 def test_a_claim_that_was_worded_anew_is_named(tmp_path):
     kept = copied(tmp_path)
-    table = kept / "claims/hyperbo.csv"
+    before = recorded.claims(kept.parent, ["hyperbo"]).held
+    (table,) = [one.table for one in before if one.claim.whole.claim == "C14"]
     table.write_text(table.read_text().replace("With fewer functions than points", "With as many functions as points"))
     changed(kept, table)
     found = recorded.claims(kept.parent, ["hyperbo"])
     assert found.refused == [f"{table}: C14 says something else than the claim of this version"]
-    assert "C14" not in {one.claim.whole.claim for one in found.held} and len(found.held) == 31
+    assert "C14" not in {one.claim.whole.claim for one in found.held} and len(found.held) == len(before) - 1
 
 
 @pytest.mark.parametrize(
