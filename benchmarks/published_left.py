@@ -1,4 +1,4 @@
-"""The scale `published`: what is left of its steps, which claims wait for them, and what of the rest is not kept."""
+"""What the scale `published` still has to run, which claims wait for it, and which results have no recorded file."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

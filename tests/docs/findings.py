@@ -7,9 +7,7 @@ import pandas as pd
 
 from metabo.artefacts import api
 from metabo.evidence import earlier
-from metabo.papers.engine.claims import sheet
-from metabo.plan import catalogue
-from metabo.report import rungs
+from metabo.report import recorded
 from metabo.report.scorecard import JudgedClaim
 
 ROOT = Path(__file__).parents[2]
@@ -45,17 +43,14 @@ def row(name: str, text: str = TEXT) -> list[str]:
 
 
 JUDGED = earlier.tables(RECORDED)
-ENTRIES = catalogue.load(ROOT)
 
 
 @cache
 def judged(name: str) -> list[JudgedClaim]:
     """Return the recorded verdicts of a paper, which may be of several judgings, by the readings of today."""
-    claims = {one.id: one for one in sheet.load(PAPERS[name])}
-    found = [one for _, one in rungs.read({name: JUDGED[PAPERS[name]]}, [])]
-    # those that the report takes
-    same = [one for one in found if one.whole.statement == claims[one.whole.claim].statement]
-    return [rungs.as_read_now(one, claims[one.whole.claim], ENTRIES) for one in same]
+    read = recorded.claims(RECORDED.parent, [PAPERS[name]], ROOT)
+    assert read.refused == []
+    return [one.claim for one in read.held]
 
 
 TABLES = {
