@@ -101,6 +101,12 @@ DIFFERENCES = {
     ("pd1_mini", "new_rows", "rfgp-ucb18", "rand-uniform"): (1, 10, 100),
     ("pd1_mini", "new_rows", "mimo-ucb18", "rand-uniform"): (1, 10, 100),
     ("pd1_mini", "new_rows", "maf-learned", "rand-uniform"): (1, 10, 100),
+    ("pd1_mini", "held_out", "h_nll-pi", "rfgp-ucb18"): (1, 10, 100),
+    ("pd1_mini", "held_out", "h_nll-pi", "maf-learned"): (1, 10, 100),
+    ("pd1_mini", "held_out", "h_nll-pi", "stbo-pi"): (1, 10, 100),
+    ("pd1_mini", "held_out", "rfgp-ucb18", "rand-uniform"): (1, 10, 100),
+    ("pd1_mini", "held_out", "maf-learned", "rand-uniform"): (1, 10, 100),
+    ("pd1_mini", "held_out", "stbo-pi", "rand-uniform"): (1, 10, 100),
     ("pd1_mini", "held_out_other", "h_nll-ei", "emp_gp-ei"): (10,),
     ("pd1_mini", "held_out_other", "h_nll-ei", "ablr-ei"): (10,),
     ("pd1_mini", "held_out_other", "h_nll-ei", "stboh-ei"): (10,),
@@ -155,7 +161,10 @@ def test_differences_have_the_intervals_that_judge_claims(pair):
 def test_how_many_runs_on_pd1_mini_settle_on_one_point():
     """And how many of them on one that is not the best of its task."""
     found = []
-    for run in ("h_nll-pi", "h_ekl-pi", "fsbo-pi", "ablr-pi", "emp_gp-pi", "stboh-ucb18", "mimo-ucb18"):
+    for run in (
+        "h_nll-pi", "h_ekl-pi", "fsbo-pi", "ablr-pi", "emp_gp-pi", "stboh-ucb18", "mimo-ucb18", "rfgp-ucb18",
+        "maf-learned", "stbo-pi",
+    ):  # fmt: skip
         own = queries("pd1_mini", "held_out", run)
         runs = own.groupby(["task", "prior_seed", "seed"], observed=True)
         most = runs["candidate"].agg(lambda candidates: candidates.value_counts().iloc[0])
@@ -165,7 +174,7 @@ def test_how_many_runs_on_pd1_mini_settle_on_one_point():
         found += [int(settled.sum()), int((left > 0).sum())]
     said = (
         "in {} of H-NLL ({} of them end without the best point), {} of H-EKL ({}), {} of FSBO ({}), {} of ABLR ({}), "
-        "{} of EmpGP ({}), {} of STBOH ({}) and {} of MIMO ({})"
+        "{} of EmpGP ({}), {} of STBOH ({}), {} of MIMO ({}), {} of RFGP ({}), {} of MAF ({}) and {} of STBO ({})"
     )
     assert said.format(*found) in FLAT
 
