@@ -1,5 +1,7 @@
 """The tables and intervals behind HyperBO's page of findings are those of the recorded runs."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -239,6 +241,37 @@ def test_what_the_methods_with_networks_do_on_new_rows_of_pd1_mini():
     best = max(means[f"{name}, PI"][100] for name in ("H-NLL", "H-EKL", "FSBO", "ABLR"))
     assert all(means[name][100] > best for name in counted)
     assert all((means["MIMO, UCB 1.8"][10:] >= mean[10:]).all() for mean in means.values())
+
+
+def test_what_the_rivals_do_on_held_out_data_sets_of_pd1_mini():
+    means = {name: by_task(queries("pd1_mini", "held_out", run)).mean() for name, run in RUNS.items()}
+    highest = pd.DataFrame(means).idxmax(axis=1)
+    assert set(highest[highest.index >= 4]) == {"MIMO, UCB 1.8"} and highest[3] == "STBO, PI"
+    assert "MIMO has the highest mean regret in this table from the fourth query on" in FLAT
+    learned = max(means[f"{name}, PI"][100] for name in ("H-NLL", "H-EKL", "FSBO", "ABLR"))
+    assert all(means[name][100] > learned for name in ("RFGP, UCB 1.8", "MAF", "MIMO, UCB 1.8"))
+    assert "After 100 queries RFGP, MAF and MIMO have a higher mean than H-NLL, H-EKL, FSBO and ABLR" in FLAT
+    runs = {
+        name: queries("pd1_mini", "held_out", name).groupby(["task", "prior_seed", "seed"], observed=True)["candidate"]
+        for name in ("rfgp-ucb18", "maf-learned")
+    }
+    assert all(own.agg(tuple).groupby("task", observed=True).nunique().min() == 5 for own in runs.values())
+    assert (runs["rfgp-ucb18"].nunique() == 1).sum() == 6
+    assert "six runs of RFGP query the same point 100 times" in FLAT
+
+
+def test_the_order_of_the_rivals_on_held_out_data_sets_of_pd1_mini_is_that_of_the_recorded_verdicts():
+    said = {one.whole.claim: one.whole.said for one in judged("HyperBO")}
+    worst = re.findall(r"Rand minus (\w+) over iterations 1 to 100: (-?[\d.]+) \[(-?[\d.]+), (-?[\d.]+)\]", said["C27"])
+    assert [name for name, *_ in worst] == ["MAF", "RFGP", "STBO"]
+    for _, *numbers in worst:
+        assert "{:.3f} [{:.3f}, {:.3f}]".format(*map(float, numbers)) in FLAT
+    assert "contradicted in a part, not after Holm's correction over 2" in said["C27"]
+    solved = re.findall(r"C = ([\d.]+): ([\d.]+ \[[\d.]+, [\d.]+\])", said["C29"])
+    assert {criterion for criterion, _ in solved} == {"0.05", "0.01", "0.001"}
+    assert all(interval in FLAT for _, interval in solved)
+    assert "ABLR has place 3 [1, 10] of 10" in said["C29"] and "its mean regret has place 3 [1, 10] of ten" in FLAT
+    assert "14 of 24" in said["C39"] and "of six methods on 14 of 24 tasks" in FLAT
 
 
 def test_correlations_of_losses_and_regret_are_those_of_the_recorded_verdicts():
